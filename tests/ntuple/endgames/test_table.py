@@ -11,7 +11,9 @@ from ntuple.endgames import table as table_module
 from ntuple.endgames.layout import make_layout
 from ntuple.endgames.pattern import parse_pattern
 from ntuple.endgames.table import EndgameTable, bytes_of, solve_table
-from ntuple.game.bitboard import encode
+from ntuple.game.bitboard import encode, make_rules
+from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, RNG
+from ntuple.game.rollout import make_moves
 
 PATTERN = parse_pattern("LLLL/LLLL/LL../....", 32)
 BOARD = np.array([[11, 10, 9, 8], [17, 12, 13, 7], [6, 5, 3, 2], [0, 0, 1, 2]])
@@ -122,3 +124,39 @@ def test_moves_that_build_the_target_and_moves_that_lose_the_pattern(file: Path)
     up, right, down, left = EndgameTable.load(file).look_up(words(board))[0]
     assert (up, down, left) == (-1, 0, 1)  # not legal; all tiles of two rows move; 16 and 16 merge
     assert right == 0  # they merge to the right, and no tile is beside them: the locked ones move into the gap
+
+
+@pytest.mark.parametrize("least", [0.5, 0.9, 0.99])
+def test_a_promise_is_kept(least: float, tmp_path: Path) -> None:
+    """Games from boards with a promise in [least, least + 0.01], by the table's moves, build the target as often.
+
+    The allowed difference is five standard deviations.
+    """
+    pattern, rules_4x4 = parse_pattern("LLLL/LLLL/..../....", 64), make_rules(4, 4)
+    path = tmp_path / "a.endgame"
+    solve_table(pattern, path)
+    table, rng = EndgameTable.load(path), np.random.default_rng(1)
+    boards = np.zeros((400_000, 4, 4), np.int64)
+    boards[:, :2] = np.arange(16, 8, -1).reshape(2, 4)
+    boards[:, 2:] = rng.integers(0, pattern.target, (len(boards), 2, 4))
+    words = np.stack([encode_words(boards & 15), encode_words(boards >> 4)], axis=1)
+    promises = table.look_up(words).max(axis=1)
+    chosen = np.flatnonzero((promises >= least) & (promises < least + 0.01))[:4_000]
+    assert len(chosen) > 1_000
+    games = np.zeros((len(chosen), COLUMNS), np.uint64)
+    games[:, BOARD_LO], games[:, BOARD_HI] = words[chosen].T
+    games[:, RNG] = rng.integers(0, 2**63, len(chosen))
+    built, going = 0, games
+    while len(going):
+        values = table.look_up(np.ascontiguousarray(going[:, [BOARD_LO, BOARD_HI]]))
+        actions = values.argmax(axis=1).astype(np.int8)
+        best = values.max(axis=1)
+        built += int((best == 1.0).sum())
+        going, actions = np.ascontiguousarray(going[(best > 0) & (best < 1)]), actions[(best > 0) & (best < 1)]
+        make_moves(rules_4x4, going, actions, np.zeros(len(going), np.int64), np.zeros(len(going), np.int64))
+    mean = promises[chosen].mean()
+    assert built / len(chosen) == pytest.approx(mean, abs=5 * np.sqrt(mean * (1 - mean) / len(chosen)) + 2e-5)
+
+
+def encode_words(levels: np.ndarray) -> np.ndarray:
+    return (levels.reshape(-1, 16).astype(np.uint64) << 4 * np.arange(16, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
