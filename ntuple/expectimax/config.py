@@ -75,7 +75,7 @@ class ExpectimaxConfig(Settings, prefix="search"):
         0.0, "Probability of the best move from which on a table removes others.", at_least=0, at_most=1, only_if=TABLES
     )
     endgame_tolerance: float = setting(
-        0.001, "Probability that a move may lose without being removed.", at_least=0, at_most=1, only_if=TABLES
+        0.0001, "Probability that a move may lose without being removed.", at_least=0, at_most=1, only_if=TABLES
     )
     heuristic: HeuristicConfig = group(HeuristicConfig)
 
