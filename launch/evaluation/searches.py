@@ -83,7 +83,10 @@ def expectimax(options: SearchOptions, place: Path | str) -> SearchChoice:
     parts, default = _changed(config, kind()), kind()
     parts = {key: part for key, part in parts.items() if key != "plies" and not key.startswith("heuristic.")}
     if config.heuristic != default.heuristic:
-        parts["heuristic"] = f"heuristic={hashlib.sha256(repr(config.heuristic).encode()).hexdigest()[:8]}"
+        parts["heuristic"] = f"heuristic={_digest(config.heuristic)}"
+    if config.endgames:  # by their names without folders, so that a result does not depend on where they are
+        tables = [Path(file).name for file in config.endgames]
+        parts["endgames"] = f"endgames={len(tables)}-{_digest(tables)}"
     return SearchChoice(_name(EXPECTIMAX, f"p{config.plies}", *parts.values()), config, EXPECTIMAX)
 
 
@@ -180,10 +183,15 @@ def _changed(config: Any, default: Any) -> dict[str, str]:
 
 
 def _in_a_name(value: Any) -> str:
-    """Return a value as a part of a file's name; a list of pairs is 6_2,10_1, and of a path its last part remains."""
+    """Return a value as a part of a file's name; a list of pairs is 6_2,10_1."""
     if not isinstance(value, tuple):
         return str(value)
-    return ",".join("_".join(map(str, item)) if isinstance(item, tuple) else Path(str(item)).name for item in value)
+    return ",".join("_".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
+
+
+def _digest(value: Any) -> str:
+    """Return eight hex digits that stand for a value in a name."""
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:8]
 
 
 def _name(*parts: str) -> str:
