@@ -286,7 +286,7 @@ def list_text(value: Any) -> Any:
 
 def _clause_holds(clause: str, settings: Any) -> bool:
     path, values = clause.split("=")
-    value = str(list_text(operator.attrgetter(path.removesuffix("!"))(settings))) or "[]"  # an empty list
+    value = str(list_text(operator.attrgetter(path.removesuffix("!"))(settings)))
     return (value in values.split("|")) != path.endswith("!")
 
 

@@ -8,7 +8,7 @@ MOST_PLIES = 16
 MOST_CELLS = 16
 DOWNGRADED_TILES = {2**level for level in range(1, 18)}
 LEAST_BITS, MOST_BITS = 4, 28  # range of log2 of the entries of a transposition table: 16 to 268 million entries
-TABLES = "search.endgames!=[]"
+TABLES = "search.endgames!="  # not an empty list
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
 
