@@ -10,26 +10,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from ntuple.core.atomic_files import sync
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.endgames.layout import Layout, make_layout
 from ntuple.endgames.lookup import SCALE, Endgame, look_up_boards
-from ntuple.endgames.pattern import Pattern, parse_pattern
+from ntuple.endgames.pattern import SIDE, Pattern, parse_pattern
 from ntuple.endgames.solver import EMPTY_LAYER, Layer, solve_layers
-from ntuple.files.safetensors import Parts, map_safetensors, write_safetensors
-from ntuple.game.bitboard import make_rules
+from ntuple.files.safetensors import (
+    ForeignFileError,
+    Parts,
+    check_format,
+    map_safetensors,
+    naming_damage,
+    write_safetensors,
+)
+from ntuple.game.any_game import make_game_rules
 
-KIND, FORMAT = "muzero2048 endgame", "muzero2048 endgame 1"
+FORMAT = "muzero2048 endgame 1"
 VALUE = np.dtype(np.uint16)
 SAVE_SECONDS = 60.0
 BLOCK = 1 << 22  # values at a time
 
 Words = NDArray[np.uint64]  # [B, 2] `lo` and `hi` of boards
-
-
-class ForeignFileError(ValueError):
-    """A file of another kind."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,16 @@ class EndgameTable:
         Raises:
             ValueError: the file is missing, damaged, or of another kind.
         """
-        try:
+        with naming_damage(path, "make the table again"):
             tensors, header = map_safetensors(path)
-            if not header.get("format", "").startswith(KIND):
-                raise ForeignFileError(f"{path}: not a table of an endgame: make one with `muzero2048 endgame`")
-            if header["format"] != FORMAT:
-                raise ForeignFileError(f"{path}: made by another version: make the table again")
+            foreign = "not a table of an endgame: make one with `muzero2048 endgame`"
+            check_format(path, header, FORMAT, foreign, "made by another version: make the table again")
             pattern = parse_pattern(header["pattern"], int(header["target"]))
             values: Any = tensors["values"]
             if values.dtype != VALUE or values.shape != (pattern.boards,):
                 raise ValueError(f"{values.dtype}{list(values.shape)} for {pattern.boards} boards")
             if _digest(pattern, values) != header["sha256"]:
                 raise ValueError("it was changed after it was written")
-        except ForeignFileError:
-            raise
-        except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{path}: missing or damaged, make the table again ({error})") from error
         return cls(pattern, make_layout(pattern), values)
 
     @property
@@ -77,7 +74,7 @@ class EndgameTable:
     def look_up(self, words: Words) -> NDArray[np.float64]:
         """Return the probabilities [B, 4] of moves: NaN for a board that does not fit, -1 for an illegal move."""
         numbers, found = np.zeros(len(words), np.int64), np.full((len(words), 4), np.nan)
-        look_up_boards(make_rules(4, 4), (self.kernel_form(),), words, numbers, found)
+        look_up_boards(make_game_rules(GAME_2048.name, SIDE, SIDE), (self.kernel_form(),), words, numbers, found)
         return found
 
 
@@ -155,16 +152,12 @@ def _write_state(path: Path, pattern: Pattern, number: int, above: tuple[Layer, 
 def _read_state(path: Path, pattern: Pattern) -> tuple[int, tuple[Layer, Layer]]:
     """Return the last layer that is known, and its values with those of the layer above it."""
     remedy = f"delete {path} and {_beside(path.with_suffix(''), 'part').name} to begin anew"
-    try:
+    with naming_damage(path, remedy):
         tensors, header = map_safetensors(path)
         if json.loads(header["table"]) != list(pattern):
             raise ForeignFileError(f"{path}: of another table; name another file, or {remedy}")
         above: Any = (tensors["after_two"].copy(), tensors["after_four"].copy())
         return int(header["layer"]), above
-    except ForeignFileError:
-        raise
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
-        raise ValueError(f"{path}: damaged; {remedy} ({error})") from error
 
 
 def _blocks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:

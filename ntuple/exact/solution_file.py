@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from ntuple.exact.positions import LEVELS, rules_of
 from ntuple.exact.solver import Solved, Values
-from ntuple.files.safetensors import check_finite, map_safetensors, write_safetensors
+from ntuple.files.safetensors import check_finite, check_format, map_safetensors, naming_damage, write_safetensors
 
-KIND, FORMAT = "muzero2048 solution", "muzero2048 solution 4"
+FORMAT = "muzero2048 solution 4"
 TYPES: dict[str, Any] = {  # types of the arrays in a file; `reach` is present only if the game was solved for a tile
     "states": np.uint64,
     "state_starts": np.int64,
@@ -42,10 +41,6 @@ class GameSettings(NamedTuple):
     game: str
 
 
-class ForeignFileError(ValueError):
-    """A file of another kind."""
-
-
 def write_solution(path: Path, settings: GameSettings, solved: Solved) -> None:
     """Write a solved game.
 
@@ -66,12 +61,10 @@ def read_solution(path: Path) -> tuple[GameSettings, Solved]:
     Raises:
         ValueError: the file is missing, damaged, or of another kind.
     """
-    try:
+    with naming_damage(path, "solve the game again"):
         mapped, header = map_safetensors(path)
-        if not header.get("format", "").startswith(KIND):
-            raise ForeignFileError(f"{path}: not a solved game: name a file that `muzero2048 solve --out` wrote")
-        if header["format"] != FORMAT:
-            raise ForeignFileError(f"{path}: saved by another version: solve the game again")
+        foreign = "not a solved game: name a file that `muzero2048 solve --out` wrote"
+        check_format(path, header, FORMAT, foreign, "saved by another version: solve the game again")
         settings = GameSettings(**json.loads(header["settings"]))
         if not all(type(value) is int for value in settings[:4]):
             raise ValueError(f"the settings are {settings}")
@@ -80,11 +73,7 @@ def read_solution(path: Path) -> tuple[GameSettings, Solved]:
         solved = _checked(dict(tensors), settings)
         if digest_of(header["settings"], tensors) != header["sha256"]:
             raise ValueError("it was changed after saving")
-        return settings, solved
-    except ForeignFileError:
-        raise
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: missing or damaged, solve the game again ({error})") from error
+    return settings, solved
 
 
 def digest_of(settings: str, tensors: Mapping[str, NDArray[Any]]) -> str:

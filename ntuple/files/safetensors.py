@@ -7,13 +7,14 @@ is read. It is plain data: loading a file cannot run code.
 
 import json
 import mmap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from ntuple.core.atomic_files import whole_file
 
@@ -100,6 +101,44 @@ def map_safetensors(path: Path) -> tuple[Tensors, dict[str, str]]:
             array: Array = np.ndarray(entry["shape"], dtype, memory, begin + entry["data_offsets"][0])
             tensors[name] = np.require(array, requirements="A")  # of another writer, who did not align it
     return tensors, metadata
+
+
+class ForeignFileError(ValueError):
+    """A file that is whole, but another one than wanted; the message names the file and says what to do."""
+
+
+@contextmanager
+def naming_damage(path: Path, remedy: str) -> Iterator[None]:
+    """Turn what goes wrong while a file is read and checked into one ValueError that names it.
+
+    A ForeignFileError stays as it is.
+
+    Args:
+        remedy: what the user can do, used in the message.
+    """
+    try:
+        yield
+    except ForeignFileError:
+        raise
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: missing or damaged, {remedy} ({error})") from error
+
+
+def check_format(path: Path, header: Mapping[str, str], wanted: str, foreign: str, outdated: str) -> None:
+    """Check the entry `format` of a file's metadata: a kind, a space, and a version.
+
+    Args:
+        foreign: what a file of another kind is, and what to do, used in the message.
+        outdated: the same of another version.
+
+    Raises:
+        ForeignFileError: it is not the wanted one.
+    """
+    found = header.get("format", "")
+    if not found.startswith(wanted.rpartition(" ")[0]):
+        raise ForeignFileError(f"{path}: {foreign}")
+    if found != wanted:
+        raise ForeignFileError(f"{path}: {outdated}")
 
 
 def check_finite(values: NDArray[np.generic], place: str, remedy: str) -> None:

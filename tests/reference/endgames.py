@@ -23,18 +23,18 @@ def boards(letters: str, target: int) -> Iterator[Board]:
         yield tuple(tuple(cells[SIDE * row + column] for column in range(SIDE)) for row in range(SIDE))
 
 
-def solver(letters: str, target: int) -> Callable[[Board], float]:
-    """Return the function from an afterstate to its probability."""
-    flat = [cell for cell, letter in enumerate(letters) if letter == "L"]
+def solver(letters: str, target: int) -> Callable[[Board, Board], float]:
+    """Return the function from a board and its afterstate to the probability after this move."""
+    locked = [cell for cell, letter in enumerate(letters) if letter == "L"]
     goals = [cell for cell, letter in enumerate(letters) if letter == "T"] or [
         cell for cell, letter in enumerate(letters) if letter == "."
     ]
 
     def of_move(board: Board, after: Board) -> float:
         before, cells = sum(board, ()), sum(after, ())
-        if any(before[cell] != cells[cell] for cell in flat):
+        if any(before[cell] != cells[cell] for cell in locked):
             return 0.0
-        free = {cell: level for cell, level in enumerate(cells) if cell not in flat}
+        free = {cell: level for cell, level in enumerate(cells) if cell not in locked}
         if any(free[cell] >= target for cell in goals):
             return 1.0
         return 0.0 if max(free.values()) >= target else of_after(after)
@@ -51,4 +51,4 @@ def solver(letters: str, target: int) -> Callable[[Board], float]:
             total += share * max((of_move(state, after) for after in afters if after != state), default=0.0)
         return total / len(empty) if empty else 0.0
 
-    return of_after
+    return of_move

@@ -51,6 +51,8 @@ def run_endgame(request: Request) -> int:
         print(f"{pattern}: {pattern.boards:,} boards, a file of {size_text(bytes_of(pattern))}", flush=True)
         if request.out is None:
             print("add --out FILE to compute the table")
+            if request.as_json:
+                print_json(_about(pattern) | {"bytes": bytes_of(pattern)})
             return 0
         seconds = _compute(pattern, request.out)
         if seconds is None:
@@ -58,7 +60,7 @@ def run_endgame(request: Request) -> int:
         record |= {"seconds": seconds, "saved": str(request.out)}
         table = load_table(request.out)
         print(f"saved to {request.out} in {seconds:.1f} s")
-    record |= summary(table)
+    record |= _about(table.pattern) | {"probability": table.promise, "version": project_version()}
     print(f"{table.pattern}: probability {table.promise:.6f} with empty free cells before a spawn")
     if position is not None:
         record["position"] = _position(table, position)
@@ -67,10 +69,8 @@ def run_endgame(request: Request) -> int:
     return 0
 
 
-def summary(table: EndgameTable) -> dict[str, Any]:
-    """Return the figures of a table."""
-    about = {"pattern": table.pattern.letters, "target": 1 << table.pattern.target, "boards": table.pattern.boards}
-    return about | {"probability": table.promise, "version": project_version()}
+def _about(pattern: Pattern) -> dict[str, Any]:
+    return {"pattern": pattern.letters, "target": 1 << pattern.target, "boards": pattern.boards}
 
 
 def _pattern(request: Request) -> Pattern:
@@ -87,10 +87,11 @@ def _compute(pattern: Pattern, out: Path) -> float | None:
     check_new_file(out, "--out")
     room, needed = shutil.disk_usage(out.absolute().parent).free, 2 * bytes_of(pattern)
     if needed > room:
-        takes = f"{size_text(needed)} of disk while it is made and {size_text(room)} are free"
-        raise UserError(f"the table takes {takes}; give fewer free cells or a smaller --target")
-    memory = f"{size_text(memory_of(pattern))} of {size_text(available_bytes())}"
-    if memory_of(pattern) > available_bytes():
+        disk = f"{size_text(needed)} of disk while it is made and {size_text(room)} are free"
+        raise UserError(f"the table takes {disk}; give fewer free cells or a smaller --target")
+    takes, there = memory_of(pattern), available_bytes()
+    memory = f"{size_text(takes)} of {size_text(there)}"
+    if takes > there:
         raise UserError(f"the table takes {memory} of memory; give fewer free cells or a smaller --target")
     print(f"memory: {memory}; disk: {size_text(needed)} of {size_text(room)}", flush=True)
     began, shares = time.monotonic(), [0.0]

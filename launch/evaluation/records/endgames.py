@@ -19,8 +19,10 @@ from launch.errors import UserError
 from launch.evaluation.records.game_log import LoggedGame
 from launch.evaluation.records.record import parse_record
 from launch.progress import progress_line
+from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.endgames.pattern import SIDE
 from ntuple.endgames.table import EndgameTable
-from ntuple.game.bitboard import make_rules
+from ntuple.game.any_game import make_game_rules
 from ntuple.game.rollout import states_of
 
 
@@ -68,7 +70,7 @@ def load_table(path: Path) -> EndgameTable:
 
 def losses_of(tables: Sequence[EndgameTable], games: Iterable[LoggedGame]) -> EndgameLosses:
     """Compute the losses of the moves of games on 4x4."""
-    rules = make_rules(4, 4)
+    rules = make_game_rules(GAME_2048.name, SIDE, SIDE)
     found: list[list[NDArray[np.float64]]] = [[] for _ in tables]
     for game in games:
         played = parse_record(game.record)

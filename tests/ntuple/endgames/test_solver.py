@@ -1,7 +1,5 @@
 """The tables of endgames, compared with plain recursion over whole boards, and with figures measured elsewhere."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from reference import endgames, rules
@@ -30,27 +28,18 @@ def solve(pattern: Pattern) -> EndgameTable:
 def check(letters: str, tile: int) -> None:
     """Compare all boards of a pattern with the reference, by way of the look-up of moves."""
     pattern = parse_pattern(letters, tile)
-    table, value = solve(pattern), endgames.solver(pattern.letters, pattern.target)
+    table, of_move = solve(pattern), endgames.solver(pattern.letters, pattern.target)
     states, expected = [], []
     for board in endgames.boards(pattern.letters, pattern.target):
         row = []
         for action in rules.ACTIONS:
             after, _ = rules.afterstate(board, action)
-            row.append(-1.0 if after == board else of_move(pattern, board, after, value))
+            row.append(-1.0 if after == board else of_move(board, after))
         states.append(encode(np.array(board)))
         expected.append(row)
     found = table.look_up(np.array(states, np.uint64))
     assert np.abs(found - np.array(expected)).max() < 1.5 / 65535
     assert len({tuple(row) for row in np.round(expected, 6).tolist()}) > 10
-
-
-def of_move(pattern: Pattern, board: rules.Board, after: rules.Board, value: Callable[[rules.Board], float]) -> float:
-    cells, before = sum(after, ()), sum(board, ())
-    if any(cells[cell] != before[cell] for cell in pattern.locked):
-        return 0.0
-    if any(cells[cell] >= pattern.target for cell in pattern.goals):
-        return 1.0
-    return 0.0 if any(cells[cell] >= pattern.target for cell in pattern.free) else value(after)
 
 
 @pytest.mark.parametrize("letters", PATTERNS)

@@ -34,6 +34,9 @@ def test_a_pattern_without_a_file_gets_its_size(capsys) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "LLLL/LL../..../.... to 256: 1,073,741,824 boards, a file of 2.1 GB"
     assert lines[1] == "add --out FILE to compute the table"
+    assert main(["endgame", "LLLL/LL../..../....", "--target", "256", "--json"]) == 0
+    sizes = {"pattern": "LLLLLL..........", "target": 256, "boards": 8**10, "bytes": 2 * 8**10}
+    assert json.loads(capsys.readouterr().out) == sizes
 
 
 def test_a_position_in_a_saved_table(table: str, capsys) -> None:
