@@ -209,7 +209,7 @@ def errors(exact: Exact, board: Board, config: SearchConfig) -> dict[tuple[str, 
 def mcts_errors(exact: Exact, board: Board, simulations: int, backup: Any) -> dict[str, float]:
     """Return the root mean square error in points of ntuple/mcts by leaf values: "zero" and "exact"."""
     truth, cells = exact_q(exact, board), np.array(exact.game.to_cells(board)).astype(np.uint8)
-    config = MCTSConfig(simulations, EXPLORATION, v_norm=float(truth.max(axis=1).mean()), backup=backup)
+    config = MCTSConfig(simulations=simulations, c=EXPLORATION, v_norm=float(truth.max(axis=1).mean()), backup=backup)
     every_cell = "".join(f"{cell:x}" for cell in range(exact.game.num_cells))
     network = NTupleConfig(rows=exact.game.rows, columns=exact.game.columns, network=(every_cell,), symmetry=False)
     by_leaves = {}

@@ -84,9 +84,6 @@ def expectimax(options: SearchOptions, place: Path | str) -> SearchChoice:
     parts = {key: part for key, part in parts.items() if key != "plies" and not key.startswith("heuristic.")}
     if config.heuristic != default.heuristic:
         parts["heuristic"] = f"heuristic={_digest(config.heuristic)}"
-    if config.endgames:  # by their names without folders, so that a result does not depend on where they are
-        tables = [Path(file).name for file in config.endgames]
-        parts["endgames"] = f"endgames={len(tables)}-{_digest(tables)}"
     return SearchChoice(_name(EXPECTIMAX, f"p{config.plies}", *parts.values()), config, EXPECTIMAX)
 
 
@@ -179,6 +176,9 @@ def _changed(config: Any, default: Any) -> dict[str, str]:
         value, usual = (functools.reduce(getattr, key.name.split("."), search) for search in (config, default))
         if value != usual:
             parts[key.name] = f"{key.name.rpartition('.')[2]}={_in_a_name(value)}"
+    if "endgames" in parts:  # by their names without folders, so that a result does not depend on where they are
+        tables = [Path(file).name for file in config.endgames]
+        parts["endgames"] = f"endgames={len(tables)}-{_digest(tables)}"
     return parts
 
 

@@ -11,17 +11,21 @@ The table has no say if max p < least. The first table in which the board fits c
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import EndgameAdvice
+from ntuple.endgames.config import EndgamesConfig
 from ntuple.endgames.lookup import NONE, Endgame, look_up
+from ntuple.endgames.pattern import SIDE
 from ntuple.endgames.table import EndgameTable
 from ntuple.game.any_game import AnyRules
-from ntuple.game.bitboard import Board
+from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import kernel
+
+Float = TypeVar("Float", np.float32, np.float64)
 
 
 class Guide(NamedTuple):
@@ -41,22 +45,31 @@ class Endgames:
         self.guide = Guide(tuple(table.kernel_form() for table in tables), least, tolerance)
 
     def advise(
-        self, rules: AnyRules, words: NDArray[np.uint64], values: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], EndgameAdvice]:
+        self, rules: AnyRules, words: NDArray[np.uint64], values: NDArray[Float]
+    ) -> tuple[NDArray[Float], EndgameAdvice]:
         """Return the values [B, 4] of a search without the moves that the tables remove, and what the tables say."""
         rest, number, probability = values.copy(), np.zeros(len(words), np.int64), np.zeros((len(words), 4))
         guide_boards(rules, self.guide, words, rest, number, probability)
         return rest, EndgameAdvice(self.names, number, probability)
 
 
-def load_endgames(files: Sequence[str], least: float, tolerance: float) -> Endgames | None:
-    """Load tables; None if there are no files. ValueError if a file is missing, damaged or of another kind."""
-    return Endgames([EndgameTable.load(Path(file)) for file in files], least, tolerance) if files else None
+def load_endgames(rules: AnyRules, config: EndgamesConfig) -> Endgames | None:
+    """Load the tables of a search; None if it has none.
+
+    Raises:
+        ValueError: a file is missing, damaged or of another kind, or the tables are not of this game.
+    """
+    if not config.endgames:
+        return None
+    if not (isinstance(rules, Rules) and (rules.rows, rules.columns) == (SIDE, SIDE)):
+        raise ValueError("tables of endgames are of 2048 on 4x4; leave out search.endgames")
+    tables = [EndgameTable.load(Path(file)) for file in config.endgames]
+    return Endgames(tables, config.endgame_least, config.endgame_tolerance)
 
 
 @kernel
 def guide_values(
-    rules: AnyRules, guide: Guide, board: Board, values: NDArray[np.float32], probabilities: NDArray[np.float64]
+    rules: AnyRules, guide: Guide, board: Board, values: NDArray[Float], probabilities: NDArray[np.float64]
 ) -> int:
     """Set the values of the moves that a table removes to -inf.
 
@@ -84,7 +97,7 @@ def guide_boards(
     rules: AnyRules,
     guide: Guide,
     words: NDArray[np.uint64],
-    values: NDArray[np.float32],
+    values: NDArray[Float],
     numbers: NDArray[np.int64],
     probabilities: NDArray[np.float64],
 ) -> None:

@@ -3,12 +3,12 @@
 from typing import ClassVar
 
 from ntuple.core.settings import Settings, group, setting
+from ntuple.endgames.config import EndgamesConfig
 
 MOST_PLIES = 16
 MOST_CELLS = 16
 DOWNGRADED_TILES = {2**level for level in range(1, 18)}
 LEAST_BITS, MOST_BITS = 4, 28  # range of log2 of the entries of a transposition table: 16 to 268 million entries
-TABLES = "search.endgames!="  # not an empty list
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
 
 
@@ -33,7 +33,7 @@ class HeuristicConfig(Settings, prefix="search.heuristic"):
     sum_power: float = setting(1.2, "Power of log2 of these tiles.", above=0, at_most=8)
 
 
-class ExpectimaxConfig(Settings, prefix="search"):
+class ExpectimaxConfig(EndgamesConfig, prefix="search"):
     """Depth, pruning and transposition tables of an expectimax search (ntuple/expectimax/search.py)."""
 
     MOST_PLIES: ClassVar[int] = MOST_PLIES
@@ -66,16 +66,6 @@ class ExpectimaxConfig(Settings, prefix="search"):
     )
     node_bits: int = setting(
         14, "log2 of the chance nodes that a thread remembers, 13 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
-    )
-    endgames: tuple[str, ...] = setting(
-        (),
-        "Tables of `muzero2048 endgame`; where a board fits one, the first of them removes moves that it finds worse.",
-    )
-    endgame_least: float = setting(
-        0.0, "Probability of the best move from which on a table removes others.", at_least=0, at_most=1, only_if=TABLES
-    )
-    endgame_tolerance: float = setting(
-        0.0001, "Probability that a move may lose without being removed.", at_least=0, at_most=1, only_if=TABLES
     )
     heuristic: HeuristicConfig = group(HeuristicConfig)
 

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis
 from ntuple.endgames.guide import Endgames, load_endgames
-from ntuple.endgames.pattern import SIDE
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
 from ntuple.game.any_game import AnyRules
-from ntuple.game.bitboard import Rules, make_rules
+from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
@@ -37,14 +36,12 @@ class ExpectimaxPlayer(OneByOnePlayer):
             values: of afterstates; the weights of a network must not change while the player exists.
 
         Raises:
-            ValueError: a table of endgames cannot be read, or is not of this game.
+            ValueError: see `load_endgames`.
         """
-        if config.endgames and not (isinstance(rules, Rules) and (rules.rows, rules.columns) == (SIDE, SIDE)):
-            raise ValueError("tables of endgames are of 2048 on 4x4; leave out search.endgames")
         is_quick = config.plies <= QUICK_PLIES and not config.seconds
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
         self._values, self._config, self._search = values, config, make_search(config)
-        self._endgames: Endgames | None = load_endgames(config.endgames, config.endgame_least, config.endgame_tolerance)
+        self._endgames: Endgames | None = load_endgames(rules, config)
 
     def analyse(
         self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None

@@ -2,12 +2,13 @@
 
 from typing import ClassVar, Literal
 
-from ntuple.core.settings import Settings, setting
+from ntuple.core.settings import setting
+from ntuple.endgames.config import EndgamesConfig
 
 MOST_SIMULATIONS = 50_000
 
 
-class MCTSConfig(Settings, prefix="search"):
+class MCTSConfig(EndgamesConfig, prefix="search"):
     """Monte Carlo tree search on afterstate values (ntuple/mcts/search.py)."""
 
     MOST_SIMULATIONS: ClassVar[int] = MOST_SIMULATIONS

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.endgames.guide import Guide, guide_values
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, placement, places
 from ntuple.game.bitboard import Board, count_cells, kth_cell
 from ntuple.game.clock import seconds
@@ -23,6 +24,7 @@ from ntuple.mcts.tree import (
     keep,
     state_of,
 )
+from ntuple.players.greedy import ILLEGAL
 from ntuple.tables.network import Network
 
 VARIATION = 16  # moves of a principal variation, at most
@@ -79,9 +81,29 @@ def _weight(search: MCTSSettings, tree: MCTSTree, action: int, most: int) -> flo
     return (visits / most) ** search.z
 
 
+@inline
+def remove_moves(rules: AnyRules, guide: Guide, tree: MCTSTree) -> None:
+    """Remove the moves of the root that a table of endgames finds worse."""
+    guide_values(rules, guide, state_of(tree, ROOT), tree.q_values[ROOT], tree.endgame)
+    for action in range(4):
+        if tree.q_values[ROOT, action] == -np.inf:
+            tree.rewards[ROOT, action] = ILLEGAL
+
+
 @kernel
-def play_on(rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, row: Row, trace: Trace) -> int:
+def play_on(
+    rules: AnyRules,
+    network: Network,
+    search: MCTSSettings,
+    tree: MCTSTree,
+    guide: Guide | None,
+    row: Row,
+    trace: Trace,
+) -> int:
     """Continue a game until `trace` is full or the game is over.
+
+    Args:
+        guide: tables of endgames, for 2048; None: the search alone chooses the moves.
 
     Returns:
         The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
@@ -94,6 +116,8 @@ def play_on(rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTST
         else:
             clear(tree)
         search_tree(rules, network, search, tree, board_of(row), not search.draws)
+        if guide is not None:
+            remove_moves(rules, guide, tree)
         action = choose_move(search, tree)
         if action < 0:
             return move
@@ -107,6 +131,7 @@ def analyse_boards(
     network: Network,
     search: MCTSSettings,
     tree: MCTSTree,
+    guide: Guide | None,
     words: NDArray[np.uint64],
     streams: NDArray[np.uint64],
     action: NDArray[np.int8],
@@ -119,6 +144,7 @@ def analyse_boards(
     """Search boards to the end.
 
     Args:
+        guide: see `play_on`; rewards, values and visits are those of all moves.
         streams: [B] states of the random streams of the searches.
         variation: [B, D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
         outcomes: [B, C, 3], filled with 0; receives probability, visits and max_a Q (nan: not visited) of the spawns
@@ -133,6 +159,8 @@ def analyse_boards(
             rewards[i, a] = np.int64(tree.rewards[ROOT, a]) if is_legal else -1
             values[i, a] = tree.q_values[ROOT, a]
             visits[i, a] = tree.visits[ROOT, a] if is_legal else 0
+        if guide is not None:
+            remove_moves(rules, guide, tree)
         _write_variation(rules, search, tree, variation[i])
         action[i] = choose_move(search, tree)
         _write_outcomes(rules, tree, action[i], outcomes[i])

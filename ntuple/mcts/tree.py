@@ -48,6 +48,7 @@ class MCTSTree(NamedTuple):
     rng: NDArray[np.uint64]  # [1] random stream of the search
     places: NDArray[np.int32]  # [N] see `keep`
     kept_slots: NDArray[np.int32]  # [E N] see `keep`
+    endgame: NDArray[np.float64]  # [4] probabilities of the moves at the root in a table of endgames
 
 
 def make_tree(rules: AnyRules, network: Network, simulations: int) -> MCTSTree:
@@ -76,6 +77,7 @@ def make_tree(rules: AnyRules, network: Network, simulations: int) -> MCTSTree:
         rng=np.zeros(1, np.uint64),
         places=np.zeros(size, np.int32),
         kept_slots=np.zeros(spawns * size, np.int32),
+        endgame=np.zeros(4),
     )
 
 
