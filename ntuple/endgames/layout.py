@@ -6,6 +6,7 @@ are in the order of the sum of A, the rank of A among the contents of this sum, 
 
     place(board) = first place of the layer + begin(sum A, sum B) + rank(A) * count_B(sum B) + rank(B)
 
+If tiles slide, a layer has this order once for each arrangement of them, one after the other.
 So a table has no keys. A spawn adds 2 or 4 to the sum and a move keeps it, so the values of a layer follow from those
 of the next two. Sums are halved here: these are the layers k + 1 and k + 2.
 
@@ -19,6 +20,7 @@ What a line of four cells adds to a board is one word; the words of the four lin
     bits 60..63   other free cells with such a tile
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +46,15 @@ Words = NDArray[np.uint64]
 class Layout(NamedTuple):
     """The order of the boards of a pattern. S_A and S_B are the largest sums of the halves plus 1, S is the larger."""
 
-    locked: np.uint64  # 15 in each locked cell
-    lines: Words  # [4, 65536] words of the rows
+    locked: Words  # [A] by arrangement: 15 in each locked cell
+    sliding_row: int  # see Pattern
+    arrangement: NDArray[np.uint8]  # [65536] by the content of the sliding row
+    lines: Words  # [A, 4, 65536] words of the rows
     halves: NDArray[np.uint32]  # [2, T^n] each content by its number: rank, and from bit RANK_BITS on the sum
     counts: NDArray[np.int64]  # [2, S] contents of each sum
     begins: NDArray[np.uint32]  # [S_A, S_B] place within its layer of the first board with these sums
     layers: NDArray[np.int64]  # [K + 1] place of the first board of each layer; the last entry is the number of boards
+    sizes: NDArray[np.int64]  # [K] boards of each layer with one arrangement
 
 
 def make_layout(pattern: Pattern) -> Layout:
@@ -62,11 +67,24 @@ def make_layout(pattern: Pattern) -> Layout:
         ranks = np.empty(part.size, np.int64)
         ranks[np.argsort(part, kind="stable")] = np.arange(part.size)
         halves[half, : part.size] = ranks - (np.cumsum(counts[half]) - counts[half])[part] | part << RANK_BITS
-    begins, layers = _begins(*(counts[half, : int(part.max()) + 1] for half, part in enumerate(sums)))
-    locked = np.uint64(sum(LOCKED << 4 * cell for cell in pattern.locked))
-    rows, levels = np.arange(CELLS).reshape(SIDE, SIDE), line_levels()
-    lines = np.stack([line_words(pattern, row, levels, levels) for row in rows])
-    return Layout(locked, lines, halves, counts, begins, layers)
+    begins, sizes = _begins(*(counts[half, : int(part.max()) + 1] for half, part in enumerate(sums)))
+    arrangements, rows, levels = pattern.arrangements, np.arange(CELLS).reshape(SIDE, SIDE), line_levels()
+    locked = [sum(LOCKED << 4 * cell for cell in arrangement.locked) for arrangement in arrangements]
+    lines = np.stack([[line_words(arrangement, row, levels, levels) for row in rows] for arrangement in arrangements])
+    layers = np.concatenate([[0], np.cumsum(sizes * len(arrangements))])
+    arrangement = arrangement_of(pattern, levels)
+    return Layout(
+        np.array(locked, np.uint64), pattern.sliding_row, arrangement, lines, halves, counts, begins, layers, sizes
+    )
+
+
+def arrangement_of(pattern: Pattern, levels: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return the arrangement uint8[N] of contents [N, 4] of the sliding row; 0 if they are of none."""
+    found, row = np.zeros(len(levels), np.uint8), range(SIDE * pattern.sliding_row, SIDE * (pattern.sliding_row + 1))
+    for number, arrangement in enumerate(pattern.arrangements):
+        is_locked = [cell in arrangement.locked for cell in row]
+        found[((levels == LOCKED) == is_locked).all(axis=1)] = number
+    return found
 
 
 def halves_of(pattern: Pattern) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -88,14 +106,14 @@ def content_levels(cells: tuple[int, ...], target: int) -> NDArray[np.int64]:
 
 
 def _begins(of_a: NDArray[np.int64], of_b: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return `begins` and `layers` from the counts of the two halves."""
+    """Return `begins` and `sizes` from the counts of the two halves."""
     sizes = np.zeros(of_a.size + of_b.size - 1, np.int64)
     begins = np.zeros((of_a.size, of_b.size), np.uint32)
     for total, count in enumerate(of_a):
         layers = slice(total, total + of_b.size)
         begins[total] = sizes[layers]
         sizes[layers] += count * of_b
-    return begins, np.concatenate([[0], np.cumsum(sizes)])
+    return begins, sizes
 
 
 def line_levels() -> NDArray[np.int64]:
@@ -103,20 +121,33 @@ def line_levels() -> NDArray[np.int64]:
     return np.arange(LINE_CONTENTS)[:, np.newaxis] >> 4 * np.arange(SIDE) & LOCKED
 
 
-def move_words(pattern: Pattern) -> Words:
-    """Return uint64[4, 4, 65536], by action and line: the words of lines after a move along them.
+def move_words(pattern: Pattern) -> tuple[Words, NDArray[np.uint8]]:
+    """Return the words of lines after a move along them, and the arrangement after a move along the sliding row.
 
     The lines are rows for left and right and columns for up and down. Locked tiles do not merge.
+
+    Returns:
+        words uint64[A, 4, 4, 65536] by arrangement before the move, action and line; arrangements uint8[4, 65536] by
+        action and content of the row, for left and right.
     """
     levels, cells = line_levels(), np.arange(CELLS).reshape(SIDE, SIDE)
     forwards = np.array([_slide(line) for line in levels.tolist()])
     mirrored = (levels[:, ::-1] << 4 * np.arange(SIDE)).sum(axis=1)
     backwards = forwards[mirrored][:, ::-1]
-    words = np.zeros((4, SIDE, LINE_CONTENTS), np.uint64)
-    for action, after in ((UP, forwards), (LEFT, forwards), (DOWN, backwards), (RIGHT, backwards)):
-        for i, line in enumerate(cells if action in (LEFT, RIGHT) else cells.T):
-            words[action, i] = line_words(pattern, line, levels, after)
-    return words
+    afters = {UP: forwards, LEFT: forwards, DOWN: backwards, RIGHT: backwards}
+    arrangements = pattern.arrangements
+    words = np.zeros((len(arrangements), 4, SIDE, LINE_CONTENTS), np.uint64)
+    slid = np.zeros((4, LINE_CONTENTS), np.uint8)
+    for action in (LEFT, RIGHT):
+        slid[action] = arrangement_of(pattern, afters[action])
+    for (number, before), (action, after), i in itertools.product(enumerate(arrangements), afters.items(), range(SIDE)):
+        line = cells[i] if action in (LEFT, RIGHT) else cells[:, i]
+        if action in (LEFT, RIGHT) and i == pattern.sliding_row:
+            by_arrangement = np.stack([line_words(at_last, line, levels, after) for at_last in arrangements])
+            words[number, action, i] = np.take_along_axis(by_arrangement, slid[action][np.newaxis].astype(int), 0)[0]
+        else:
+            words[number, action, i] = line_words(before, line, levels, after)
+    return words, slid
 
 
 def _slide(line: list[int]) -> list[int]:
@@ -133,7 +164,10 @@ def _slide(line: list[int]) -> list[int]:
 def line_words(
     pattern: Pattern, cells: NDArray[np.int64], before: NDArray[np.int64], after: NDArray[np.int64]
 ) -> Words:
-    """Return the words uint64[N] of a line of four cells, from its levels [N, 4] before and after a move."""
+    """Return the words uint64[N] of a line of four cells, from its levels [N, 4] before and after a move.
+
+    The cells in which `pattern` has locked tiles are those after the move.
+    """
     words = (before != after).any(axis=1).astype(np.int64) << CHANGED_BIT
     halves, target = halves_of(pattern), pattern.target
     is_unlocked = np.zeros(len(after), bool)
@@ -155,12 +189,13 @@ def sum_of_lines(words: Words, board: np.uint64) -> np.uint64:
 
 
 @inline
-def layer_and_place(layout: Layout, word: np.uint64) -> tuple[np.int64, np.int64]:
+def layer_and_place(layout: Layout, arrangement: int, word: np.uint64) -> tuple[np.int64, np.int64]:
     """Return the layer of a board and its place within the layer, from the sum of the words of its lines."""
     a, b = layout.halves[0, word & HALF], layout.halves[1, (word >> B_AT) & HALF]
     sum_a, sum_b = np.int64(a >> SUM_AT), np.int64(b >> SUM_AT)
     rank = np.int64(a & RANK) * layout.counts[1, sum_b] + np.int64(b & RANK)
-    return sum_a + sum_b, np.int64(layout.begins[sum_a, sum_b]) + rank
+    layer = sum_a + sum_b
+    return layer, arrangement * layout.sizes[layer] + np.int64(layout.begins[sum_a, sum_b]) + rank
 
 
 @inline

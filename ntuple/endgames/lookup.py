@@ -1,7 +1,8 @@
 """The moves of a board of a game in tables of endgames.
 
-A board may fit in any of its eight views. Its locked tiles are the large ones of the game, so a move is looked up by
-the afterstate of the game: the pattern is lost if the tile of a locked cell has changed.
+A board may fit in any of its eight views, and in any arrangement of its sliding tiles. Its locked tiles are the large
+ones of the game, so a move is looked up by the afterstate of the game: the pattern is lost if the tile of a locked cell
+has changed, or if the large tiles of the sliding row are not the same in the same order.
 """
 
 from typing import NamedTuple
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.endgames.layout import Layout, is_built, is_outside, layer_and_place, sum_of_lines
-from ntuple.endgames.pattern import CELLS
+from ntuple.endgames.pattern import CELLS, SIDE
 from ntuple.game.any_game import AnyRules, afterstate
 from ntuple.game.bitboard import (
     ONE,
+    ROW,
+    U4,
     U15,
     ZERO,
     Board,
@@ -50,35 +53,72 @@ def view_of(word: np.uint64, view: int) -> np.uint64:
 
 
 @kernel
-def fitting_view(table: Endgame, board: Board) -> int:
-    """Return the first view in which a board fits; NONE if it fits in none."""
+def fitting_view(table: Endgame, board: Board) -> tuple[int, int]:
+    """Return the first view in which a board fits, and the arrangement; (NONE, NONE) if it fits in none.
+
+    A board with a tile above 32768 in the sliding row does not fit, since only the first four bits of tiles slide.
+    """
+    slides, row = table.layout.locked.size > 1, np.uint64(16 * table.layout.sliding_row)
     large, tiles = ZERO, ZERO
     for cell in range(CELLS):
         level = level_at(board, cell)
         if np.int64(level) >= table.target:
             if (tiles >> level) & ONE:
-                return NONE
+                return NONE, NONE
             tiles |= ONE << level
             large |= U15 << np.uint64(4 * cell)
     for view in range(VIEWS):
-        if view_of(large, view) == table.layout.locked:
-            return view
+        seen = view_of(large, view)
+        if slides and (view_of(board.hi, view) >> row) & ROW:
+            continue
+        for arrangement in range(table.layout.locked.size):
+            if seen == table.layout.locked[arrangement]:
+                return view, arrangement
+    return NONE, NONE
+
+
+@inline
+def tiles_of(row: np.uint64, cells: np.uint64) -> np.uint64:
+    """Return the tiles of some cells of a row, in their order; `cells` has 15 in each of them."""
+    tiles = ZERO
+    for column in range(SIDE):
+        at = np.uint64(4 * column)
+        if (cells >> at) & U15:
+            tiles = (tiles << U4) | ((row >> at) & U15)
+    return tiles
+
+
+@inline
+def arrangement_after(layout: Layout, arrangement: int, before: np.uint64, after: np.uint64) -> int:
+    """Return the arrangement of the same large tiles after a move; NONE if one of them is lost.
+
+    `before` and `after` are the boards in the view in which they fit.
+    """
+    row = np.uint64(16 * layout.sliding_row)
+    if layout.locked.size == 1:
+        return NONE if (before ^ after) & layout.locked[0] else 0
+    if (before ^ after) & layout.locked[arrangement] & ~(ROW << row):
+        return NONE
+    tiles = tiles_of((before >> row) & ROW, (layout.locked[arrangement] >> row) & ROW)
+    for other in range(layout.locked.size):
+        if tiles_of((after >> row) & ROW, (layout.locked[other] >> row) & ROW) == tiles:
+            return other
     return NONE
 
 
 @kernel
-def probability_after(table: Endgame, view: int, board: Board, after: Board) -> float:
-    """Return the probability of the target after a move, for a board that fits in this view."""
-    locked = table.layout.locked
+def probability_after(table: Endgame, view: int, arrangement: int, board: Board, after: Board) -> float:
+    """Return the probability of the target after a move, for a board that fits in this view and arrangement."""
     lo = view_of(after.lo, view)
-    if (lo ^ view_of(board.lo, view)) & locked or after.hi != board.hi:
+    arrangement = arrangement_after(table.layout, arrangement, view_of(board.lo, view), lo)
+    if arrangement == NONE or after.hi != board.hi:
         return 0.0
-    word = sum_of_lines(table.layout.lines, lo | locked)
+    word = sum_of_lines(table.layout.lines[arrangement], lo | table.layout.locked[arrangement])
     if is_built(word):
         return 1.0
     if is_outside(word):
         return 0.0
-    layer, place = layer_and_place(table.layout, word)
+    layer, place = layer_and_place(table.layout, arrangement, word)
     return table.values[table.layout.layers[layer] + place] / SCALE
 
 
@@ -91,11 +131,13 @@ def look_up(rules: AnyRules, tables: tuple[Endgame, ...], board: Board, out: NDA
     """
     number = 0
     for table in tables:
-        view = fitting_view(table, board)
+        view, arrangement = fitting_view(table, board)
         if view >= 0:
             for action in range(4):
                 after, _ = afterstate(rules, board, action)
-                out[action] = ILLEGAL if is_same(after, board) else probability_after(table, view, board, after)
+                out[action] = (
+                    ILLEGAL if is_same(after, board) else probability_after(table, view, arrangement, board, after)
+                )
             return number
         number += 1  # noqa: SIM113 (numba has no enumerate over a tuple)
     return NONE

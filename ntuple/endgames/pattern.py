@@ -3,14 +3,19 @@
 A pattern is 16 letters, four rows from top to bottom, with or without `/` between rows:
 
     L   locked: holds a large tile, which stays there
+    S   sliding: holds a large tile, which may slide along its row; one row may have such cells, and no L beside them
     .   free: empty, or holds a tile below the target
     T   free, and the target counts here; if no cell is T, it counts in every free cell
 
 A board fits if each locked cell holds the target's tile or a larger one, these tiles are all different, and each free
 cell is empty or holds a tile below the target. Then no locked tile can merge before the target is built, so the value
 of a board depends on its free cells alone: one table serves every game that fits.
+
+Sliding tiles keep their order. The cells in which they may stand are the arrangements of a pattern, each of which is a
+pattern with locked tiles; a board fits if it fits one of them. A move along their row leads from one to another.
 """
 
+import itertools
 from typing import NamedTuple
 
 SIDE = 4
@@ -23,18 +28,32 @@ LEAST_FREE, MOST_FREE = 2, 12
 class Pattern(NamedTuple):
     """A pattern with its target."""
 
-    letters: str  # 16 of L, . and T
+    letters: str  # 16 of L, S, . and T
     target: int  # level of the tile to be built
 
     @property
+    def sliding_row(self) -> int:
+        """The row whose tiles slide; 0 if there is none, since then it does not matter."""
+        return max(self.letters.find("S"), 0) // SIDE
+
+    @property
+    def arrangements(self) -> tuple["Pattern", ...]:
+        """The patterns of locked tiles into which the tiles may slide; the pattern alone if none slides."""
+        if "S" not in self.letters:
+            return (self,)
+        start, end = SIDE * self.sliding_row, SIDE * (self.sliding_row + 1)
+        rows = sorted(set(itertools.permutations(self.letters[start:end].replace("S", "L"))), reverse=True)
+        return tuple(self._replace(letters=self.letters[:start] + "".join(row) + self.letters[end:]) for row in rows)
+
+    @property
     def locked(self) -> tuple[int, ...]:
-        """The locked cells, as 4 * row + column."""
-        return tuple(cell for cell, letter in enumerate(self.letters) if letter == "L")
+        """The cells of the large tiles, as 4 * row + column."""
+        return tuple(cell for cell, letter in enumerate(self.letters) if letter in "LS")
 
     @property
     def free(self) -> tuple[int, ...]:
         """The free cells."""
-        return tuple(cell for cell, letter in enumerate(self.letters) if letter != "L")
+        return tuple(cell for cell, letter in enumerate(self.letters) if letter not in "LS")
 
     @property
     def goals(self) -> tuple[int, ...]:
@@ -43,8 +62,8 @@ class Pattern(NamedTuple):
 
     @property
     def boards(self) -> int:
-        """Number of boards: target ^ free cells."""
-        return int(self.target ** len(self.free))
+        """Number of boards: target ^ free cells, for each arrangement."""
+        return int(self.target ** len(self.free)) * len(self.arrangements)
 
     def __str__(self) -> str:
         """Return the letters in rows with the target's tile, such as LLLL/LL../..../.... to 256."""
@@ -55,8 +74,11 @@ class Pattern(NamedTuple):
 def parse_pattern(text: str, tile: int) -> Pattern:
     """Return the pattern of a text and of the tile to be built; ValueError says what is wrong and what to give."""
     letters = text.replace("/", "").replace(" ", "")
-    if len(letters) != CELLS or set(letters) - set("L.T"):
-        raise ValueError(f"{text!r} is no pattern: give {CELLS} letters of L, . and T, such as {EXAMPLE}")
+    if len(letters) != CELLS or set(letters) - set("LS.T"):
+        raise ValueError(f"{text!r} is no pattern: give {CELLS} letters of L, S, . and T, such as {EXAMPLE}")
+    rows = [letters[at : at + SIDE] for at in range(0, CELLS, SIDE)]
+    if sum("S" in row for row in rows) > 1 or any("S" in row and set(row) - set("S.") for row in rows):
+        raise ValueError(f"{text!r}: give S in one row alone, beside free cells, such as LLLL/SS../..../....")
     target = max(tile, 1).bit_length() - 1
     if tile != 1 << target or not LEAST_TARGET <= target <= MOST_TARGET:
         raise ValueError(f"{tile} is no target: give a tile from {1 << LEAST_TARGET} to {1 << MOST_TARGET}")

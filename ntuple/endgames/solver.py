@@ -9,6 +9,7 @@ All boards of a pattern are computed, also those that play does not reach. A boa
 afterstate; it has the value 0. Layers are computed in falling order of the sum of the tiles (layout.py).
 """
 
+import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -48,24 +49,27 @@ class Boards(NamedTuple):
     """What is needed to enumerate the boards of a layer and to move them."""
 
     layout: Layout
-    contents: Words  # [2, T^n] boards with the content of one half alone, by sum and rank
+    contents: Words  # [A, 2, T^n] boards with the content of one half alone, by sum and rank
     firsts: NDArray[np.int64]  # [2, S] place in `contents` of the first content of each sum
-    moves: Words  # [4, 4, 65536] see `move_words`
+    moves: Words  # [A, 4, 4, 65536] see `move_words`
+    slid: NDArray[np.uint8]  # [4, 65536] see `move_words`
 
 
 def make_boards(pattern: Pattern, layout: Layout) -> Boards:
     """Return the enumeration of a pattern's boards."""
-    contents = np.zeros(layout.halves.shape, np.uint64)
-    for half, cells in enumerate(halves_of(pattern)):
+    arrangements = pattern.arrangements
+    contents = np.zeros((len(arrangements), *layout.halves.shape), np.uint64)
+    for number, half in itertools.product(range(len(arrangements)), range(2)):
+        cells = halves_of(arrangements[number])[half]
         levels = content_levels(cells, pattern.target).astype(np.uint64)
         words = (levels << 4 * np.array(cells, np.uint64)).sum(axis=1, dtype=np.uint64)
-        contents[half, : words.size] = words[np.argsort(content_sums(cells, pattern.target), kind="stable")]
+        contents[number, half, : words.size] = words[np.argsort(content_sums(cells, pattern.target), kind="stable")]
     firsts = np.cumsum(layout.counts, axis=1) - layout.counts
-    return Boards(layout, contents, firsts, move_words(pattern))
+    return Boards(layout, contents, firsts, *move_words(pattern))
 
 
 @inline
-def _value_of_move(layout: Layout, word: np.uint64, layer: Layer) -> np.float32:
+def _value_of_move(layout: Layout, arrangement: int, word: np.uint64, layer: Layer) -> np.float32:
     """Return the value of a move by the sum of the words of its lines; 0 if it is not legal."""
     if (word >> CHANGED_AT) & U15 == ZERO or (word >> UNLOCKED_AT) & U15 != ZERO:
         return np.float32(0)
@@ -73,7 +77,7 @@ def _value_of_move(layout: Layout, word: np.uint64, layer: Layer) -> np.float32:
         return np.float32(1)
     if is_outside(word):
         return np.float32(0)
-    _, place = layer_and_place(layout, word)
+    _, place = layer_and_place(layout, arrangement, word)
     return layer[place]
 
 
@@ -84,12 +88,14 @@ def _with_tile(words: Words, total: np.uint64, line: int, content: np.uint64, ti
 
 
 @kernel
-def value_of(boards: Boards, board: np.uint64, after_two: Layer, after_four: Layer) -> np.float32:
+def value_of(boards: Boards, arrangement: int, board: np.uint64, after_two: Layer, after_four: Layer) -> np.float32:
     """Return A of a board from the layers of the boards after a 2 and after a 4.
 
     A spawn changes one row and one column, so the words of the other lines are summed once for all spawns.
     """
-    layout, moves, turned = boards.layout, boards.moves, transpose(board)
+    layout, moves, turned = boards.layout, boards.moves[arrangement], transpose(board)
+    sliding = layout.sliding_row
+    in_sliding = (board >> np.uint64(16 * sliding)) & ROW
     up, down = sum_of_lines(moves[UP], turned), sum_of_lines(moves[DOWN], turned)
     left, right = sum_of_lines(moves[LEFT], board), sum_of_lines(moves[RIGHT], board)
     total, count = np.float64(0), 0
@@ -103,20 +109,30 @@ def value_of(boards: Boards, board: np.uint64, after_two: Layer, after_four: Lay
             layer = after_four if spawn else after_two
             tile = np.uint64(1 + spawn)
             row_tile, column_tile = tile << np.uint64(4 * column), tile << np.uint64(4 * row)
-            best = _value_of_move(layout, _with_tile(moves[UP], up, column, in_column, column_tile), layer)
+            word = _with_tile(moves[UP], up, column, in_column, column_tile)
+            best = _value_of_move(layout, arrangement, word, layer)
             word = _with_tile(moves[DOWN], down, column, in_column, column_tile)
-            best = max(best, _value_of_move(layout, word, layer))
+            best = max(best, _value_of_move(layout, arrangement, word, layer))
+            slides = in_sliding | row_tile if row == sliding else in_sliding
             word = _with_tile(moves[LEFT], left, row, in_row, row_tile)
-            best = max(best, _value_of_move(layout, word, layer))
+            best = max(best, _value_of_move(layout, int(boards.slid[LEFT, slides]), word, layer))
             word = _with_tile(moves[RIGHT], right, row, in_row, row_tile)
-            best = max(best, _value_of_move(layout, word, layer))
+            best = max(best, _value_of_move(layout, int(boards.slid[RIGHT, slides]), word, layer))
             total += SHARES[spawn] * best
     return np.float32(total / count) if count else np.float32(0)
 
 
 @kernel
 def solve_part(
-    boards: Boards, total: int, sum_a: int, first: int, until: int, after_two: Layer, after_four: Layer, out: Layer
+    boards: Boards,
+    total: int,
+    arrangement: int,
+    sum_a: int,
+    first: int,
+    until: int,
+    after_two: Layer,
+    after_four: Layer,
+    out: Layer,
 ) -> None:
     """Compute a part of the layer `total`: the boards whose A has this sum and a rank from `first` to `until` - 1.
 
@@ -125,11 +141,13 @@ def solve_part(
     """
     layout, sum_b = boards.layout, total - sum_a
     count, first_b = layout.counts[1, sum_b], boards.firsts[1, sum_b]
+    begin = arrangement * layout.sizes[total] + np.int64(layout.begins[sum_a, sum_b])
     for rank in range(first, until):
-        half = boards.contents[0, boards.firsts[0, sum_a] + rank] | layout.locked
-        place = np.int64(layout.begins[sum_a, sum_b]) + rank * count
+        half = boards.contents[arrangement, 0, boards.firsts[0, sum_a] + rank] | layout.locked[arrangement]
+        place = begin + rank * count
         for i in range(count):
-            out[place + i] = value_of(boards, half | boards.contents[1, first_b + i], after_two, after_four)
+            board = half | boards.contents[arrangement, 1, first_b + i]
+            out[place + i] = value_of(boards, arrangement, board, after_two, after_four)
 
 
 def solve_layers(
@@ -154,11 +172,12 @@ def solve_layers(
             above = layer, above[0]
 
 
-def _tasks(layout: Layout, total: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (sum of A, first rank, rank after the last one) of tasks of about TASK boards."""
+def _tasks(layout: Layout, total: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (arrangement, sum of A, first rank, rank after the last one) of tasks of about TASK boards."""
     sums_a, sums_b = layout.begins.shape
-    for sum_a in range(max(0, total - sums_b + 1), min(total, sums_a - 1) + 1):
+    sums = range(max(0, total - sums_b + 1), min(total, sums_a - 1) + 1)
+    for arrangement, sum_a in itertools.product(range(layout.locked.size), sums):
         ranks, count = int(layout.counts[0, sum_a]), int(layout.counts[1, total - sum_a])
         step = max(1, TASK // max(1, count))
         for first in range(0, ranks if count else 0, step):
-            yield sum_a, first, min(first + step, ranks)
+            yield arrangement, sum_a, first, min(first + step, ranks)

@@ -88,7 +88,10 @@ def memory_of(pattern: Pattern) -> int:
     layout = make_layout(pattern)
     largest = int(np.diff(layout.layers).max())
     return (
-        4 * largest * EMPTY_LAYER.itemsize + 8 * layout.lines.nbytes + layout.begins.nbytes + 8 * layout.halves.nbytes
+        4 * largest * EMPTY_LAYER.itemsize
+        + 8 * layout.lines.nbytes
+        + layout.begins.nbytes
+        + 8 * layout.locked.size * layout.halves.nbytes
     )
 
 

@@ -1,12 +1,12 @@
 """The probability to build a tile on the free cells of a pattern, in plain Python: recursion over whole boards.
 
 It moves boards by the rules of `reference.rules`. The locked tiles are different ones, larger than the target, so the
-rules merge none of them.
+rules merge none of them. Sliding tiles are kept if their row holds the same large tiles in the same order.
 """
 
 import functools
 from collections.abc import Callable, Iterator
-from itertools import product
+from itertools import permutations, product
 
 from reference.rules import ACTIONS, Board, afterstate
 
@@ -16,28 +16,33 @@ SPAWNS = ((1, 0.9), (2, 0.1))  # level of the new tile, probability
 
 def boards(letters: str, target: int) -> Iterator[Board]:
     """Yield the boards of a pattern, with the locked tiles target + 1, target + 2, ..."""
-    free = [cell for cell, letter in enumerate(letters) if letter != "L"]
-    locked = [cell for cell, letter in enumerate(letters) if letter == "L"]
-    for levels in product(range(target), repeat=len(free)):
-        cells = dict(zip(free, levels, strict=True)) | {cell: target + 1 + i for i, cell in enumerate(locked)}
-        yield tuple(tuple(cells[SIDE * row + column] for column in range(SIDE)) for row in range(SIDE))
+    row = next((row for row in range(SIDE) if "S" in letters[SIDE * row :][:SIDE]), 0)
+    begin, end = letters[: SIDE * row], letters[SIDE * (row + 1) :]
+    for middle in sorted(set(permutations(letters[SIDE * row :][:SIDE]))) if "S" in letters else [letters[:SIDE]]:
+        cells = begin + "".join(middle) + end
+        free = [cell for cell, letter in enumerate(cells) if letter not in "LS"]
+        large = {cell: target + 1 + i for i, cell in enumerate(c for c in range(SIDE * SIDE) if c not in free)}
+        for levels in product(range(target), repeat=len(free)):
+            board = dict(zip(free, levels, strict=True)) | large
+            yield tuple(tuple(board[SIDE * row + column] for column in range(SIDE)) for row in range(SIDE))
 
 
 def solver(letters: str, target: int) -> Callable[[Board, Board], float]:
     """Return the function from a board and its afterstate to the probability after this move."""
     locked = [cell for cell, letter in enumerate(letters) if letter == "L"]
     goals = [cell for cell, letter in enumerate(letters) if letter == "T"] or [
-        cell for cell, letter in enumerate(letters) if letter == "."
+        cell for cell, letter in enumerate(letters) if letter != "L"
     ]
+    sliding = [row for row in range(SIDE) if "S" in letters[SIDE * row :][:SIDE]]
 
     def of_move(board: Board, after: Board) -> float:
         before, cells = sum(board, ()), sum(after, ())
         if any(before[cell] != cells[cell] for cell in locked):
             return 0.0
-        free = {cell: level for cell, level in enumerate(cells) if cell not in locked}
-        if any(free[cell] >= target for cell in goals):
-            return 1.0
-        return 0.0 if max(free.values()) >= target else of_after(after)
+        if any([n for n in board[row] if n > target] != [n for n in after[row] if n > target] for row in sliding):
+            return 0.0
+        built = [cell for cell, level in enumerate(cells) if level == target]
+        return float(bool(set(built) & set(goals))) if built else of_after(after)
 
     @functools.cache
     def of_after(board: Board) -> float:

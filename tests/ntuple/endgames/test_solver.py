@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import endgames, rules
 
-from ntuple.endgames.layout import Layout, layer_and_place, make_layout, sum_of_lines
+from ntuple.endgames.layout import Layout, arrangement_of, layer_and_place, make_layout, sum_of_lines
 from ntuple.endgames.pattern import Pattern, parse_pattern
 from ntuple.endgames.solver import solve_layers
 from ntuple.endgames.table import EndgameTable
@@ -15,6 +15,9 @@ PATTERNS = {
     "LLLL/LLLL/LL../..TL": 16,  # the target counts in one cell, and a tile is locked between free ones
     "LL.L/LLLL/..LL/..LL": 32,  # a free cell apart from the others
     "..LL/..LL/LLLL/LLLL": 8,
+    "LLLL/LLLL/SSS./..LL": 16,  # tiles that slide along their row
+    "LLLL/.SS./L.LL/LLLL": 8,
+    "SS../LLLL/LLLL/..T.": 8,
 }
 
 
@@ -67,16 +70,17 @@ def test_eight_free_cells_to_128() -> None:
 
 
 def test_each_board_has_a_place_of_its_own() -> None:
-    pattern = parse_pattern("LLLL/LLL./.LLL/...L", 32)
+    pattern = parse_pattern("LLLL/LLL./.LLL/.SS.", 16)
     layout = make_layout(pattern)
     places = set()
     for board in endgames.boards(pattern.letters, pattern.target):
-        word = sum_of_lines(layout.lines, encode(np.array(board)).lo | layout.locked)
-        layer, place = layer_and_place(layout, word)
-        assert layer == sum(1 << board[cell // 4][cell % 4] for cell in pattern.free if board[cell // 4][cell % 4]) // 2
+        arrangement = int(arrangement_of(pattern, np.where(np.array(board[3:]) > pattern.target, 15, 0))[0])
+        word = sum_of_lines(layout.lines[arrangement], encode(np.array(board)).lo | layout.locked[arrangement])
+        layer, place = layer_and_place(layout, arrangement, word)
+        assert layer == sum(1 << level for row in board for level in row if 0 < level < pattern.target) // 2
         places.add(layout.layers[layer] + place)
     assert places == set(range(pattern.boards))
-    assert layout.layers[-1] == pattern.boards == pattern.target ** len(pattern.free)
+    assert layout.layers[-1] == pattern.boards == 6 * pattern.target ** len(pattern.free)
 
 
 def _with_layout(letters: str, tile: int) -> tuple[Pattern, Layout]:

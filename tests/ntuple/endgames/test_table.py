@@ -126,6 +126,26 @@ def test_moves_that_build_the_target_and_moves_that_lose_the_pattern(file: Path)
     assert right == 0  # they merge to the right, and no tile is beside them: the locked ones move into the gap
 
 
+def test_sliding_tiles_of_a_board(tmp_path: Path) -> None:
+    """The probability of moves belongs to the arrangement after the move, in each view of the board."""
+    pattern = parse_pattern("LLLL/SS../LLLL/....", 16)
+    assert solve_table(pattern, tmp_path / "a")
+    table = EndgameTable.load(tmp_path / "a")
+    board = np.array([[17, 10, 9, 8], [6, 5, 3, 3], [15, 12, 13, 7], [0, 0, 1, 2]])
+    assert table.look_up(words(board))[0].tolist() == [-1, 1, 0, 1]  # right: large tiles slide, and 16 is built
+    board[1] = 6, 0, 5, 1
+    up, right, down, left = table.look_up(words(board))[0]
+    assert up == down == 0  # locked tiles move
+    assert 0 < right < 1
+    assert 0 < left < 1
+    views = [np.array(view) for view in rules.symmetries(as_board(board.tolist()))]
+    assert [sorted(row) for row in table.look_up(words(*views))] == [sorted([up, right, down, left])] * 8
+    board[0, 0] = 9  # the same tile twice
+    assert np.isnan(table.look_up(words(board))).all()
+    board[0, 0], board[1, 2] = 4, 17  # only in a locked cell may a tile be above 32768
+    assert np.isnan(table.look_up(words(board))).all()
+
+
 @pytest.mark.parametrize("least", [0.5, 0.9, 0.99])
 def test_a_promise_is_kept(least: float, tmp_path: Path) -> None:
     """Games from boards with a promise in [least, least + 0.01], by the table's moves, build the target as often.

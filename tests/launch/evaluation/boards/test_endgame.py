@@ -61,8 +61,10 @@ def test_a_position_that_does_not_fit(table: str, capsys) -> None:
     [
         (["LLLL"], "--target is missing: give the tile to be built, such as 256"),
         ([], "give either a PATTERN, such as LLLL/LL../..../...., or --table for a file that --out wrote"),
-        (["LLLL", "--target", "8"], "'LLLL' is no pattern: give 16 letters of L, . and T, such as"),
+        (["LLLL", "--target", "8"], "'LLLL' is no pattern: give 16 letters of L, S, . and T, such as"),
         (["LLLL/LLLL/x.../....", "--target", "8"], "is no pattern: give 16 letters"),
+        (["LLLL/SL../..../....", "--target", "8"], "give S in one row alone, beside free cells"),
+        (["LLLL/SS../S.../....", "--target", "8"], "give S in one row alone, beside free cells"),
         (["LLLL/LL../..../....", "--target", "100"], "100 is no target: give a tile from 8 to 8192"),
         (["LLLL/LL../..../....", "--target", "0"], "0 is no target"),
         (["LLLL/LL../..../....", "--target", "-8"], "-8 is no target"),
