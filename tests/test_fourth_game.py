@@ -30,6 +30,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GAMES, THREES_OF_2048.name, THREES_OF_2048)
 
 
+@pytest.mark.slow
 def test_it_is_solved_trained_searched_and_played_on_the_device() -> None:
     start = Solution(2, 2, LEVELS + 1, LEVELS + 1, solve(2, 2, game="1-3-6"), "1-3-6").start()
     budget = {"threads": 1, "env_steps": 400_000, "report_env_steps": 400_000, "v_init": 2.0 * start.expected}

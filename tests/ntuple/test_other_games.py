@@ -157,7 +157,9 @@ RANDOM = {12: (94, 23, 14), 24: (193, 36, 45), 48: (408, 55, 35), 96: (929, 82, 
 GREEDY = {12: (106, 25, 5), 24: (234, 42, 25), 48: (520, 68, 41), 96: (1173, 106, 25), 192: (2804, 166, 4)}
 
 
-@pytest.mark.parametrize("known", [RANDOM, GREEDY], ids=["random", "greedy"])
+@pytest.mark.parametrize(
+    "known", [pytest.param(RANDOM, id="random", marks=pytest.mark.slow), pytest.param(GREEDY, id="greedy")]
+)
 def test_simple_players_of_threes_score_as_those_of_the_course(known: dict[int, tuple[int, int, int]]) -> None:
     """The greedy player of the course makes the first of equal moves, as 1 ply does with all values 0."""
     rules = make_game_rules("threes-easy", 4, 4)
@@ -226,7 +228,14 @@ def exact(game: Game) -> tuple[Exact, FamilyRules, Network]:
     return solved, make_family_rules(game, 2, 2), solved.network()
 
 
-@pytest.mark.parametrize("game", [GAMES["2584"], WORTHY, ANYWHERE], ids=["2584", "worthy", "threes"])
+@pytest.mark.parametrize(
+    "game",
+    [
+        pytest.param(GAMES["2584"], id="2584", marks=pytest.mark.slow),
+        pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow),
+        pytest.param(ANYWHERE, id="threes"),
+    ],
+)
 def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
     solved, rules, network = exact(game)
     memory, values = make_memory(rules, network, 8, 8), np.zeros(4, np.float32)
@@ -254,16 +263,19 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
 TARGETS = [
     {"method": "td"},
     {"method": "td", "direction": "backward"},
+    {"method": "lambda_return", "steps": 3, "direction": "backward"},
+    {"method": "delayed"},
+    {"method": "expected"},
+]
+MORE_TARGETS = [
     {"method": "n_step", "steps": 3},
     {"method": "n_step", "steps": 3, "direction": "backward"},
     {"method": "lambda_return", "steps": 3},
-    {"method": "lambda_return", "steps": 3, "direction": "backward"},
     {"method": "trace"},
     {"method": "trace", "direction": "backward"},
-    {"method": "delayed"},
-    {"method": "expected"},
-    pytest.param({"search": {"simulations": 2, "c": 0.0}}, marks=pytest.mark.slow),  # a kernel of its own
+    {"search": {"simulations": 2, "c": 0.0}},
 ]
+TARGETS += [pytest.param(target, marks=pytest.mark.slow) for target in MORE_TARGETS]
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: "-".join(map(str, target.values()))[:30])

@@ -192,6 +192,7 @@ def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, mon
     assert min(two.value, three.value) > 0
 
 
+@pytest.mark.slow
 def test_mcts_is_compared_by_the_boards_that_are_valued(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mcts, "POSITIONS", 40)
     monkeypatch.setattr(mcts, "COUNTED", 10)

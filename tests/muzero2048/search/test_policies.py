@@ -52,8 +52,8 @@ def both_plans(model: Model | None, board: Board, config: SearchConfig, simulato
     ("n", "kind", "simulator", "normalization"),
     [
         (2, "residual_mlp", False, "node"),
-        (3, None, True, "tree"),
-        (4, None, True, "fixed"),
+        pytest.param(3, None, True, "tree", marks=pytest.mark.slow),
+        pytest.param(4, None, True, "fixed", marks=pytest.mark.slow),
     ],
 )
 def test_depth_1_equals_the_tree(n: int, kind: str | None, simulator: bool, normalization: str) -> None:

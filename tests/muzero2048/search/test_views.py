@@ -61,7 +61,14 @@ def analyse(player: SearchPlayer, boards: np.ndarray) -> Analysis:
     return player.analyse(np.ascontiguousarray(boards), np.zeros(len(boards), np.uint32))
 
 
-@pytest.mark.parametrize(("search", "shape"), [(PUCT, (2, 2)), (GUMBEL, (2, 3)), (PLIES, (3, 3))])
+@pytest.mark.parametrize(
+    ("search", "shape"),
+    [
+        pytest.param(PUCT, (2, 2), marks=pytest.mark.slow),
+        (GUMBEL, (2, 3)),
+        pytest.param(PLIES, (3, 3), marks=pytest.mark.slow),
+    ],
+)
 def test_q_is_the_mean_over_turned_boards(
     search: SearchConfig | NetworkExpectimaxConfig, shape: tuple[int, int]
 ) -> None:

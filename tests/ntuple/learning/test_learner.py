@@ -31,15 +31,15 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
 @pytest.mark.parametrize(
     ("adaptive", "epsilon", "method", "start", "board"),
     [
-        (False, 0.0, "td", "normal", {}),
+        pytest.param(False, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
         (True, 0.0, "td", "normal", {}),
         (False, 0.5, "td", "normal", {}),
         (False, 0.5, "expected", "normal", {}),
         (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games
-        (False, 0.5, "td", "normal", {"symmetry": False}),
+        pytest.param(False, 0.5, "td", "normal", {"symmetry": False}, marks=pytest.mark.slow),
         pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
         (False, 0.5, "td", "normal", {"symmetry": False, "rows": 2, "network": ("012", "0134")}),
-        (False, 0.0, "td", "normal", {"rows": 2, "network": ("012", "0134")}),
+        pytest.param(False, 0.0, "td", "normal", {"rows": 2, "network": ("012", "0134")}, marks=pytest.mark.slow),
     ],
 )
 def test_learning_move_by_move_equals_the_reference(
