@@ -13,6 +13,11 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def in_json(value: Any) -> Any:
+    """Return a value as a JSON file gives it back, with lists in place of tuples."""
+    return json.loads(json.dumps(value))
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write one JSON value by `write_text`; NaN and infinity, which JSON does not have, raise ValueError."""
     write_text(path, json.dumps(value, indent=2, allow_nan=False) + "\n")

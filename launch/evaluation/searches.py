@@ -176,16 +176,18 @@ def _changed(config: Any, default: Any) -> dict[str, str]:
         value, usual = (functools.reduce(getattr, key.name.split("."), search) for search in (config, default))
         if value != usual:
             parts[key.name] = f"{key.name.rpartition('.')[2]}={_in_a_name(value)}"
-    if "endgames" in parts:  # by their names without folders, so that a result does not depend on where they are
-        tables = [Path(file).name for file in config.endgames]
-        parts["endgames"] = f"endgames={len(tables)}-{_digest(tables)}"
     return parts
 
 
 def _in_a_name(value: Any) -> str:
-    """Return a value as a part of a file's name; a list of pairs is 6_2,10_1."""
+    """Return a value as a part of a file's name; a list of pairs is 6_2,10_1.
+
+    Of files only their number and a digest of their names without folders: a result does not depend on where they are.
+    """
     if not isinstance(value, tuple):
         return str(value)
+    if value and all(isinstance(item, str) for item in value):
+        return f"{len(value)}-{_digest([Path(file).name for file in value])}"
     return ",".join("_".join(map(str, item)) if isinstance(item, tuple) else str(item) for item in value)
 
 

@@ -4,7 +4,6 @@ An evaluation of `choice = drawn` measures the mean score of one z. Between two 
 linearly. Isotonic regression makes the scores rise with z first.
 """
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from launch.errors import Option, OptionError
 from launch.evaluation.result import FOLDER, read_result
 from launch.experiment import checkpoints
+from launch.files import in_json
 
 KEYS = ("env_steps", "games", "score_mean")
 
@@ -40,7 +40,7 @@ def _measured(config: Any, checkpoint: Path) -> tuple[np.ndarray, np.ndarray]:
 
     run_folder = checkpoints.run_folder_of(checkpoint)
     _, state = checkpoints.read_checkpoint(checkpoint)
-    wanted = json.loads(json.dumps(asdict(config)))  # as a file gives it back: JSON has no tuples
+    wanted = in_json(asdict(config))
     sums: dict[float, list[float]] = {}  # z: games, points
     for file in sorted((run_folder / FOLDER).glob("*.json")) if run_folder else []:
         result = read_result(file, KEYS)

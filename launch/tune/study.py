@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from launch.errors import UserError
 from launch.experiment.metrics_file import METRICS_FILE, read_columns
+from launch.files import in_json
 from launch.locks import is_locked, take_lock
 from launch.tune.request import RANDOM, Sampling
 from launch.tune.space import Range, Space, ValueList
@@ -69,7 +70,7 @@ class Study:
         differing = [] if words == str(space) else [f"{words}, here {space}"]
         differing += [
             f"{key}: {old[key]} -> {value}"
-            for key, value in json.loads(json.dumps(experiment)).items()
+            for key, value in in_json(experiment).items()
             if key in old and old[key] != value  # a key of a later version has its default
         ]
         if differing:

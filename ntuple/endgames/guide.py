@@ -37,31 +37,32 @@ class Guide(NamedTuple):
 
 
 class Endgames:
-    """Tables that guide a search of 2048."""
+    """The tables that guide a search of 2048; there may be none."""
 
     def __init__(self, tables: Sequence[EndgameTable], least: float, tolerance: float) -> None:
         """Take tables; arguments as of `Guide`."""
         self.names = tuple(str(table.pattern) for table in tables)
-        self.guide = Guide(tuple(table.kernel_form() for table in tables), least, tolerance)
+        kernel_forms = tuple(table.kernel_form() for table in tables)
+        self.guide = Guide(kernel_forms, least, tolerance) if kernel_forms else None
 
     def advise(
         self, rules: AnyRules, words: NDArray[np.uint64], values: NDArray[Float]
-    ) -> tuple[NDArray[Float], EndgameAdvice]:
+    ) -> tuple[NDArray[Float], EndgameAdvice | None]:
         """Return the values [B, 4] of a search without the moves that the tables remove, and what the tables say."""
+        if self.guide is None:
+            return values, None
         rest, number, probability = values.copy(), np.zeros(len(words), np.int64), np.zeros((len(words), 4))
         guide_boards(rules, self.guide, words, rest, number, probability)
         return rest, EndgameAdvice(self.names, number, probability)
 
 
-def load_endgames(rules: AnyRules, config: EndgamesConfig) -> Endgames | None:
-    """Load the tables of a search; None if it has none.
+def load_endgames(rules: AnyRules, config: EndgamesConfig) -> Endgames:
+    """Load the tables of a search.
 
     Raises:
         ValueError: a file is missing, damaged or of another kind, or the tables are not of this game.
     """
-    if not config.endgames:
-        return None
-    if not (isinstance(rules, Rules) and (rules.rows, rules.columns) == (SIDE, SIDE)):
+    if config.endgames and not (isinstance(rules, Rules) and (rules.rows, rules.columns) == (SIDE, SIDE)):
         raise ValueError("tables of endgames are of 2048 on 4x4; leave out search.endgames")
     tables = [EndgameTable.load(Path(file)) for file in config.endgames]
     return Endgames(tables, config.endgame_least, config.endgame_tolerance)

@@ -20,7 +20,6 @@ What a line of four cells adds to a board is one word; the words of the four lin
     bits 60..63   other free cells with such a tile
 """
 
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +47,6 @@ class Layout(NamedTuple):
 
     locked: Words  # [A] by arrangement: 15 in each locked cell
     sliding_row: int  # see Pattern
-    arrangement: NDArray[np.uint8]  # [65536] by the content of the sliding row
     lines: Words  # [A, 4, 65536] words of the rows
     halves: NDArray[np.uint32]  # [2, T^n] each content by its number: rank, and from bit RANK_BITS on the sum
     counts: NDArray[np.int64]  # [2, S] contents of each sum
@@ -72,10 +70,7 @@ def make_layout(pattern: Pattern) -> Layout:
     locked = [sum(LOCKED << 4 * cell for cell in arrangement.locked) for arrangement in arrangements]
     lines = np.stack([[line_words(arrangement, row, levels, levels) for row in rows] for arrangement in arrangements])
     layers = np.concatenate([[0], np.cumsum(sizes * len(arrangements))])
-    arrangement = arrangement_of(pattern, levels)
-    return Layout(
-        np.array(locked, np.uint64), pattern.sliding_row, arrangement, lines, halves, counts, begins, layers, sizes
-    )
+    return Layout(np.array(locked, np.uint64), pattern.sliding_row, lines, halves, counts, begins, layers, sizes)
 
 
 def arrangement_of(pattern: Pattern, levels: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -134,19 +129,18 @@ def move_words(pattern: Pattern) -> tuple[Words, NDArray[np.uint8]]:
     forwards = np.array([_slide(line) for line in levels.tolist()])
     mirrored = (levels[:, ::-1] << 4 * np.arange(SIDE)).sum(axis=1)
     backwards = forwards[mirrored][:, ::-1]
-    afters = {UP: forwards, LEFT: forwards, DOWN: backwards, RIGHT: backwards}
     arrangements = pattern.arrangements
     words = np.zeros((len(arrangements), 4, SIDE, LINE_CONTENTS), np.uint64)
     slid = np.zeros((4, LINE_CONTENTS), np.uint8)
-    for action in (LEFT, RIGHT):
-        slid[action] = arrangement_of(pattern, afters[action])
-    for (number, before), (action, after), i in itertools.product(enumerate(arrangements), afters.items(), range(SIDE)):
-        line = cells[i] if action in (LEFT, RIGHT) else cells[:, i]
-        if action in (LEFT, RIGHT) and i == pattern.sliding_row:
-            by_arrangement = np.stack([line_words(at_last, line, levels, after) for at_last in arrangements])
-            words[number, action, i] = np.take_along_axis(by_arrangement, slid[action][np.newaxis].astype(int), 0)[0]
-        else:
-            words[number, action, i] = line_words(before, line, levels, after)
+    for action, after in ((UP, forwards), (LEFT, forwards), (DOWN, backwards), (RIGHT, backwards)):
+        is_in_row = action in (LEFT, RIGHT)
+        if is_in_row:
+            slid[action] = arrangement_of(pattern, after)
+        for i, line in enumerate(cells if is_in_row else cells.T):
+            by_arrangement = np.stack([line_words(one, line, levels, after) for one in arrangements])
+            if is_in_row and i == pattern.sliding_row:  # the content says to which arrangement the move leads
+                by_arrangement = by_arrangement[slid[action], np.arange(LINE_CONTENTS)]
+            words[:, action, i] = by_arrangement
     return words, slid
 
 

@@ -95,8 +95,6 @@ def arrangement_after(layout: Layout, arrangement: int, before: np.uint64, after
     `before` and `after` are the boards in the view in which they fit.
     """
     row = np.uint64(16 * layout.sliding_row)
-    if layout.locked.size == 1:
-        return NONE if (before ^ after) & layout.locked[0] else 0
     if (before ^ after) & layout.locked[arrangement] & ~(ROW << row):
         return NONE
     tiles = tiles_of((before >> row) & ROW, (layout.locked[arrangement] >> row) & ROW)

@@ -41,9 +41,10 @@ class Pattern(NamedTuple):
         """The patterns of locked tiles into which the tiles may slide; the pattern alone if none slides."""
         if "S" not in self.letters:
             return (self,)
-        start, end = SIDE * self.sliding_row, SIDE * (self.sliding_row + 1)
-        rows = sorted(set(itertools.permutations(self.letters[start:end].replace("S", "L"))), reverse=True)
-        return tuple(self._replace(letters=self.letters[:start] + "".join(row) + self.letters[end:]) for row in rows)
+        rows = rows_of(self.letters.replace("S", "L"))
+        above, row, below = rows[: self.sliding_row], rows[self.sliding_row], rows[self.sliding_row + 1 :]
+        slid = sorted(set(itertools.permutations(row)), reverse=True)
+        return tuple(self._replace(letters="".join([*above, *letters, *below])) for letters in slid)
 
     @property
     def locked(self) -> tuple[int, ...]:
@@ -67,8 +68,12 @@ class Pattern(NamedTuple):
 
     def __str__(self) -> str:
         """Return the letters in rows with the target's tile, such as LLLL/LL../..../.... to 256."""
-        rows = "/".join(self.letters[at : at + SIDE] for at in range(0, CELLS, SIDE))
-        return f"{rows} to {1 << self.target}"
+        return f"{'/'.join(rows_of(self.letters))} to {1 << self.target}"
+
+
+def rows_of(letters: str) -> list[str]:
+    """Return the letters of each row."""
+    return [letters[at : at + SIDE] for at in range(0, CELLS, SIDE)]
 
 
 def parse_pattern(text: str, tile: int) -> Pattern:
@@ -76,7 +81,7 @@ def parse_pattern(text: str, tile: int) -> Pattern:
     letters = text.replace("/", "").replace(" ", "")
     if len(letters) != CELLS or set(letters) - set("LS.T"):
         raise ValueError(f"{text!r} is no pattern: give {CELLS} letters of L, S, . and T, such as {EXAMPLE}")
-    rows = [letters[at : at + SIDE] for at in range(0, CELLS, SIDE)]
+    rows = rows_of(letters)
     if sum("S" in row for row in rows) > 1 or any("S" in row and set(row) - set("S.") for row in rows):
         raise ValueError(f"{text!r}: give S in one row alone, beside free cells, such as LLLL/SS../..../....")
     target = max(tile, 1).bit_length() - 1

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis
-from ntuple.endgames.guide import Endgames, load_endgames
+from ntuple.endgames.guide import load_endgames
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
@@ -41,7 +41,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
         is_quick = config.plies <= QUICK_PLIES and not config.seconds
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
         self._values, self._config, self._search = values, config, make_search(config)
-        self._endgames: Endgames | None = load_endgames(rules, config)
+        self._endgames = load_endgames(rules, config)
 
     def analyse(
         self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
@@ -60,16 +60,14 @@ class ExpectimaxPlayer(OneByOnePlayer):
         self._in_parts(len(words), analyse_part)
         if np.isnan(values).any():
             raise ValueError(NO_BEST_MOVE)
-        is_legal, rest, advice = rewards >= 0, values, None
-        if self._endgames is not None:
-            rest, advice = self._endgames.advise(self._rules, words, values)
+        is_legal = rewards >= 0
+        rest, advice = self._endgames.advise(self._rules, words, values)
         action = np.where(is_legal.any(axis=1), rest.argmax(axis=1), -1).astype(np.int8)
         effort = plies[:, np.newaxis] * is_legal
         return Analysis(action, rewards, values.astype(np.float64), effort, endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
-        guide = self._endgames.guide if self._endgames is not None else None
-        return functools.partial(play_on, *self._kernel_arguments(), guide)
+        return functools.partial(play_on, *self._kernel_arguments(), self._endgames.guide)
 
     def _kernel_arguments(self) -> tuple[AnyRules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
         """Return the first arguments of the kernels, with empty memory, so that games do not depend on each other."""

@@ -177,15 +177,7 @@ def play_on(
     row: Row,
     trace: Trace,
 ) -> int:
-    """Continue a game until `trace` is full or the game is over.
-
-    Args:
-        guide: tables of endgames, for 2048; None: the search alone chooses the moves.
-
-    Returns:
-        The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
-        -inf.
-    """
+    """Continue a game as `PlayOn` says; without a guide the search alone chooses the moves."""
     for move in range(trace.shape[0]):
         began = seconds()
         search_moves(rules, network, heuristic, search, memory, board_of(row), memory.root_values)

@@ -100,15 +100,7 @@ def play_on(
     row: Row,
     trace: Trace,
 ) -> int:
-    """Continue a game until `trace` is full or the game is over.
-
-    Args:
-        guide: tables of endgames, for 2048; None: the search alone chooses the moves.
-
-    Returns:
-        The number of moves made. It is less than T if the game is over, or if all values of the legal moves are NaN or
-        -inf.
-    """
+    """Continue a game as `PlayOn` says; without a guide the search alone chooses the moves."""
     for move in range(trace.shape[0]):
         began = seconds()
         if search.reuse:
@@ -144,7 +136,7 @@ def analyse_boards(
     """Search boards to the end.
 
     Args:
-        guide: see `play_on`; rewards, values and visits are those of all moves.
+        guide: it chooses the move; rewards, values and visits are those of all moves.
         streams: [B] states of the random streams of the searches.
         variation: [B, D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
         outcomes: [B, C, 3], filled with 0; receives probability, visits and max_a Q (nan: not visited) of the spawns

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis
-from ntuple.endgames.guide import Endgames, Guide, load_endgames
+from ntuple.endgames.guide import load_endgames
 from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import num_spawn_codes
 from ntuple.game.rng import stream
@@ -33,7 +33,7 @@ class MCTSPlayer(OneByOnePlayer):
     def __init__(self, rules: AnyRules, network: Network, config: MCTSConfig, threads: int) -> None:
         super().__init__(rules, 1 if config.seconds else 1 + SIMULATIONS_A_CALL // config.simulations, threads)
         self._network, self._config, self._search = network, config, make_search(config)
-        self._endgames: Endgames | None = load_endgames(rules, config)
+        self._endgames = load_endgames(rules, config)
 
     def analyse(
         self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
@@ -49,23 +49,18 @@ class MCTSPlayer(OneByOnePlayer):
         def analyse_part(part: slice) -> None:
             tree = make_tree(self._rules, self._network, self._config.simulations)
             outputs = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
-            analyse_boards(
-                self._rules, self._network, self._search, tree, self._guide, words[part], streams[part], *outputs
-            )
+            guide = self._endgames.guide
+            analyse_boards(self._rules, self._network, self._search, tree, guide, words[part], streams[part], *outputs)
 
         self._in_parts(count, analyse_part)
         if (rewards[action < 0] >= 0).any():
             raise ValueError(NO_BEST_MOVE)
-        advice = None if self._endgames is None else self._endgames.advise(self._rules, words, values)[1]
+        _, advice = self._endgames.advise(self._rules, words, values)
         return Analysis(action, rewards, values, visits, variation, outcomes=outcomes, endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
         tree = self.new_tree(seed, number)
-        return functools.partial(play_on, self._rules, self._network, self._search, tree, self._guide)
-
-    @property
-    def _guide(self) -> Guide | None:
-        return self._endgames.guide if self._endgames is not None else None
+        return functools.partial(play_on, self._rules, self._network, self._search, tree, self._endgames.guide)
 
     def new_tree(self, seed: int, number: int) -> MCTSTree:
         """Return the memory for game `number` of a seed."""

@@ -20,7 +20,9 @@ from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE
 from ntuple.tables.network import Network
 
-PlayOn = Callable[[Row, Trace], int]  # continues a game until the trace is full or the game is over; returns the moves
+# Continues a game until the trace is full or the game is over, and returns the number of moves made. It is less than
+# the length of the trace if the game is over, or if all values of the legal moves are NaN or -inf.
+PlayOn = Callable[[Row, Trace], int]
 
 
 class OneByOnePlayer(ABC):

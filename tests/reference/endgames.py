@@ -16,10 +16,10 @@ SPAWNS = ((1, 0.9), (2, 0.1))  # level of the new tile, probability
 
 def boards(letters: str, target: int) -> Iterator[Board]:
     """Yield the boards of a pattern, with the locked tiles target + 1, target + 2, ..."""
-    row = next((row for row in range(SIDE) if "S" in letters[SIDE * row :][:SIDE]), 0)
-    begin, end = letters[: SIDE * row], letters[SIDE * (row + 1) :]
-    for middle in sorted(set(permutations(letters[SIDE * row :][:SIDE]))) if "S" in letters else [letters[:SIDE]]:
-        cells = begin + "".join(middle) + end
+    rows = [tuple(letters[SIDE * row :][:SIDE]) for row in range(SIDE)]
+    choices = [sorted(set(permutations(row))) if "S" in row else [row] for row in rows]
+    for arrangement in product(*choices):
+        cells = sum(arrangement, ())
         free = [cell for cell, letter in enumerate(cells) if letter not in "LS"]
         large = {cell: target + 1 + i for i, cell in enumerate(c for c in range(SIDE * SIDE) if c not in free)}
         for levels in product(range(target), repeat=len(free)):

@@ -26,6 +26,7 @@ import numpy as np
 from launch.errors import UserError
 from launch.evaluation.parts import WHOLE, Part, files_of
 from launch.evaluation.records.record import record_of, write_record
+from launch.files import in_json
 from launch.locks import take_lock
 from ntuple import Games, PlayedGame
 from ntuple.core.games.definition import Game
@@ -62,7 +63,7 @@ class GameLog:
         self._open_files: list[BinaryIO] = []
         if path is None or self.path is None:
             return
-        header = json.loads(json.dumps({"format": FORMAT, **header}))  # as a file gives it back: JSON has no tuples
+        header = in_json({"format": FORMAT, **header})
         try:
             for other in sorted(files_of(path) - {self.path}):
                 self._open(other, header, is_own=False)
