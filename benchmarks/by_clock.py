@@ -125,6 +125,7 @@ class Clock:
 def train(experiment: Experiment, seconds: float, trace: bool) -> None:
     """Train until the deadline; see the head of this file."""
     began, folder, config = time.time(), experiment.run.folder, experiment.settings
+    version = project_version()  # fails without an installed package: now, not when a checkpoint is due
     if not isinstance(config, MuZeroConfig):
         raise UserError(f"by_clock trains muzero; the config is of {experiment.learner}")
     if folder.exists():
@@ -156,7 +157,7 @@ def train(experiment: Experiment, seconds: float, trace: bool) -> None:
             print(json.dumps(row), file=file, flush=True)
             print(f"{now - began:.0f} s: {learner.progress}, score {values.get('train/score_mean')}", flush=True)
             if now - saved > 60 * experiment.run.save_minutes or clock.is_over:
-                _save(experiment, learner, now - began)
+                _save(experiment, learner, now - began, version)
                 saved = now
     if trace:
         with jax.profiler.trace(folder / "profile"):
@@ -167,8 +168,8 @@ def _is_report_over(clock: Clock, ends: float, moves: int) -> bool:
     return clock.is_over or time.time() >= ends
 
 
-def _save(experiment: Experiment, learner: MuZeroLearner, seconds: float) -> None:
-    state = State("muzero", learner.progress, seconds / 3600, 0, project_version())
+def _save(experiment: Experiment, learner: MuZeroLearner, seconds: float, version: str) -> None:
+    state = State("muzero", learner.progress, seconds / 3600, 0, version)
     parent = experiment.run.folder / FOLDER
     parent.mkdir(exist_ok=True)
 

@@ -62,6 +62,18 @@ def test_what_cannot_be_trained(tmp_path: Path) -> None:
         run(["configs/muzero/tiny.yaml", *words, "run.name=there"])
 
 
+def test_a_missing_package_is_seen_before_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint names the version, and the first one is minutes away."""
+
+    def missing() -> str:
+        raise UserError("no package muzero2048")
+
+    monkeypatch.setattr(by_clock, "project_version", missing)
+    with pytest.raises(UserError, match="no package"):
+        run(["configs/muzero/tiny.yaml", "--seconds", "10", f"run.runs_folder={tmp_path}"])
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_a_run_ends_by_the_clock_and_its_network_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end is moved to 20 seconds after the programs are compiled, whatever that took."""
