@@ -6,7 +6,7 @@ games a board has more than 64 bits, and an entry contains 64 bits of a hash of 
 tables take 48 and 208 KB and stay in the second-level cache.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import U32, ZERO, Board, Rules, Sides, flip, mirror, transposed
+from ntuple.game.clock import seconds
 from ntuple.game.family import FamilyRules, by_game
 from ntuple.game.jit import inline
 from ntuple.game.rng import GAMMA
@@ -28,6 +29,15 @@ FRAME, MOVED, POINTS = range(3)  # columns of Memory.frames
 NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # for a heuristic
 
 
+class Opponent(NamedTuple):
+    """An environment that places tiles so that the points become least (ntuple/expectimax/opponent.py)."""
+
+    chooses_tile: bool  # minimax: the tile too, and the next hint; expectiminimax: they are drawn
+
+
+OPPONENTS = {"chance": None, "minimax": Opponent(True), "expectiminimax": Opponent(False)}  # by ExpectimaxConfig
+
+
 class ExpectimaxSettings(NamedTuple):
     """Settings of a search; made by `make_search`."""
 
@@ -38,6 +48,7 @@ class ExpectimaxSettings(NamedTuple):
     takes_deeper: bool  # use the remembered value of a deeper search for a shallower one
     seconds: float  # time limit of a move; 0: none
     downgrades_from: np.uint64  # tiles as bits of one number, see `downgraded`; 0: never
+    opponent: Any  # an Opponent; None: tiles are drawn
 
 
 class Memory(NamedTuple):
@@ -76,6 +87,7 @@ def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
         takes_deeper=config.takes_deeper,
         seconds=config.seconds,
         downgrades_from=np.uint64(config.downgrades_from),
+        opponent=OPPONENTS[config.opponent],
     )
 
 
@@ -140,3 +152,9 @@ def slot_of(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
     row shared slots made searches of 3 plies take twice as long.
     """
     return ((word ^ word >> U32) * GAMMA >> HASH_SHIFT) & np.uint64(boards.size - 1)
+
+
+@inline
+def is_late(search: ExpectimaxSettings, memory: Memory) -> bool:
+    """Return whether the time for this move is over."""
+    return bool(search.seconds > 0 and seconds() > memory.deadline[0])

@@ -5,6 +5,8 @@
 
 Where a placed tile earns points they are added to Vmax(s', p).
 
+Against an opponent Vchance is replaced by Vmin of ntuple/expectimax/opponent.py.
+
 A search of p plies has p layers of afterstates; 1 ply is the greedy policy. In a rectified search V below 0 counts as
 0, and every state that is not over adds 1 point, so that the longest of several hopeless branches is chosen (appendix
 B.2, eq. 39-41).
@@ -12,18 +14,22 @@ B.2, eq. 39-41).
 This file is plain recursion down to the last layer, which is in ntuple/expectimax/leaves.py.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, key_of, slot_of
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_late, key_of, slot_of
+from ntuple.expectimax.opponent import least_value
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, count_cells, is_same, kth_cell, level_at, max_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of
-from ntuple.game.jit import inline, kernel
+from ntuple.game.jit import chosen_by_type, field_type, kernel
 from ntuple.game.rollout import Trace, play_move
 from ntuple.players.greedy import valued_afterstate
 from ntuple.tables.network import Network
@@ -82,10 +88,36 @@ def chance_value(
     return total
 
 
-@inline
-def is_late(search: ExpectimaxSettings, memory: Memory) -> bool:
-    """Return whether the time for this move is over."""
-    return bool(search.seconds > 0 and seconds() > memory.deadline[0])
+def value_after(
+    rules: AnyRules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    after: Board,
+    plies: int,
+) -> np.float32:
+    """Return Vchance(after, plies), or Vmin(after, plies) if the search has an opponent."""
+    if search.opponent is None:
+        return chance_value(rules, network, heuristic, search, memory, after, plies, np.float32(1))
+    return least_value(rules, network, heuristic, search, memory, after, plies, np.float32(-np.inf))
+
+
+def _value_after_for(
+    rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any
+) -> Callable[..., Any]:
+    def drawn(rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any) -> np.float32:
+        return chance_value(rules, network, heuristic, search, memory, after, plies, np.float32(1))
+
+    def chosen(
+        rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any
+    ) -> np.float32:
+        return least_value(rules, network, heuristic, search, memory, after, plies, np.float32(-np.inf))
+
+    return drawn if field_type(search, "opponent") is None else chosen
+
+
+value_after = chosen_by_type(value_after, _value_after_for)
 
 
 @kernel
@@ -145,7 +177,7 @@ def search_moves(
             value = np.float32(-np.inf)
             if not is_same(after, source):
                 value = np.float32(reward)
-                value += chance_value(rules, network, heuristic, search, memory, after, plies - 1, np.float32(1))
+                value += value_after(rules, network, heuristic, search, memory, after, plies - 1)
             memory.root[action] = value
         if reached > 0 and is_late(search, memory):
             break

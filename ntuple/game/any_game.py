@@ -86,6 +86,21 @@ def _either_number(rules: Rules, after: Board, bits: np.uint64) -> int:
 
 
 @inline
+def _hint(rules: FamilyRules, board: Board) -> np.uint64:
+    return family_events.draw_of(board) & HINT
+
+
+@inline
+def _any_tile(rules: Rules, state: Board) -> bool:
+    return True
+
+
+@inline
+def _no_bonus(rules: FamilyRules, state: Board) -> bool:
+    return bool(np.int64(_hint(rules, state)) <= rules.kinds)
+
+
+@inline
 def _no_points(rules: Rules, level: int) -> int:
     return 0
 
@@ -150,11 +165,6 @@ def _no_hint(rules: Rules, board: Board) -> np.uint64:
     return ZERO
 
 
-@inline
-def _hint(rules: FamilyRules, board: Board) -> np.uint64:
-    return family_events.draw_of(board) & HINT
-
-
 # (board, action): the afterstate, and the points
 afterstate: Any = by_game(bitboard.afterstate, family.afterstate)
 # (board, action): board and afterstate turned in the same way, and the points; see bitboard.py
@@ -163,6 +173,10 @@ turned_afterstate: Any = by_game(bitboard.turned_afterstate, family.turned_after
 places: Any = by_game(bitboard.empty_cells, family_events.places)
 # (after): in how many ways a tile can be placed on one cell
 count_placements: Any = by_game(_two_spawns, family_events.count_placements)
+# (after): how many tiles can be placed on one cell; `count_placements` is this number times that of the next hints
+count_tiles: Any = by_game(_two_spawns, family_events.count_tiles)
+# (state): whether an opponent may choose its last placement: the next tile is none that the game gives as a bonus
+may_choose: Any = by_game(_any_tile, _no_bonus)
 # (after, cell, number): the state after one of these ways, its probability among them, the level of the placed tile
 placement: Any = by_game(_either_spawn, family_events.placement)
 # (after, bits): the number of one of these ways, drawn with the low 32 of 64 random bits
