@@ -86,6 +86,9 @@ def _add_solve(commands: Parser) -> None:
     )
     parser.add_argument("--board", help="rows x columns, e.g. 2x3: to its end up to nine cells")
     parser.add_argument("--game", metavar="NAME", help="2048 (default), 2584, 2584-hard or threes")
+    parser.add_argument(
+        "--against", metavar="OPPONENT", help="adversary, minimax or expectiminimax: it places the tiles"
+    )
     parser.add_argument("--until", type=int, metavar="TILE", help="the game ends with this tile")
     parser.add_argument("--tile", type=int, metavar="TILE", help="also find the probability of reaching this tile")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the solution (3x3: 1.4 GB)")
@@ -100,7 +103,7 @@ def _run_solve(arguments: argparse.Namespace) -> None:
     from launch.evaluation.boards.solve import Request, run_solve
 
     game = (arguments.board, arguments.until, arguments.tile, arguments.out)
-    asked = (arguments.position, arguments.game, arguments.hint, arguments.last)
+    asked = (arguments.position, arguments.game, arguments.against, arguments.hint, arguments.last)
     run_solve(Request(*game, arguments.solution, *asked, as_json=arguments.json))
 
 

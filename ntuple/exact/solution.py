@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Game, encode_draw
 from ntuple.core.games.known import find_game
+from ntuple.core.opponents import OPPONENTS, Opponent
 from ntuple.exact.positions import (
     DRAW_AT,
     LEVELS,
@@ -71,6 +72,7 @@ def value_moves(
     starts: NDArray[np.int64],
     values: Values,
     until: int,
+    opponent: Opponent | None,
     words: NDArray[np.uint64],
     order: NDArray[np.int64],
     out: NDArray[np.float64],
@@ -94,7 +96,7 @@ def value_moves(
             after, reward = afterstate(rules, board, action)
             if not is_same(after, board):
                 view = board_of(rules, code_of(rules, after))  # summed as in `value_afters`: equal to the bit
-                out[i, action] = np.int64(reward) + worth_of_after(rules, view, states, starts, values)[0]
+                out[i, action] = np.int64(reward) + worth_of_after(rules, view, states, starts, values, opponent)[0]
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class Solution:
     tile: int  # level of the tile whose probability was computed; more than 15: none
     solved: Solved
     game: str = "2048"  # its name (ntuple.core.games.known)
+    opponent: str = "chance"  # who places the tiles, a key of OPPONENTS
 
     @functools.cached_property
     def rules(self) -> AnyRules:
@@ -222,10 +225,10 @@ class Solution:
         layers_of(self.rules, words, sums)
         order = np.argsort(sums)  # one layer after the other: it stays in the cache, three times as fast on 3x3
         solved = self.solved
-        states = (solved.states, solved.state_starts, solved.values)
+        states, opponent = (solved.states, solved.state_starts, solved.values), OPPONENTS[self.opponent]
 
         def task(start: int) -> None:
-            value_moves(self.rules, *states, self.until, words, order[start : start + CHUNK], out)
+            value_moves(self.rules, *states, self.until, opponent, words, order[start : start + CHUNK], out)
 
         with ThreadPoolExecutor(available_cores()) as pool:
             list(pool.map(task, range(0, words.size, CHUNK)))
@@ -261,7 +264,7 @@ class Solution:
         Raises:
             OSError: the file cannot be written.
         """
-        settings = GameSettings(self.rows, self.columns, self.until, self.tile, self.game)
+        settings = GameSettings(self.rows, self.columns, self.until, self.tile, self.game, self.opponent)
         write_solution(path, settings, self.solved)
 
     @classmethod
@@ -272,7 +275,7 @@ class Solution:
             ValueError: the file is missing, damaged, or of another kind.
         """
         settings, solved = read_solution(path)
-        solution = cls(*settings[:4], solved, settings.game)
+        solution = cls(*settings[:4], solved, settings.game, settings.opponent)
         try:
             solution.start()
         except ValueError as error:
@@ -291,7 +294,8 @@ class Solution:
         if self._place(solved.afters, solved.after_starts, code) is None:
             return None
         out = make_values(1)
-        value_afters(self.rules, np.array([code]), solved.states, solved.state_starts, solved.values, out)
+        below = (solved.states, solved.state_starts, solved.values)
+        value_afters(self.rules, np.array([code]), *below, OPPONENTS[self.opponent], out)
         return _worth(out, 0)
 
     def _place(self, codes: Codes, starts: NDArray[np.int64], code: np.uint64) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.opponents import OPPONENTS
 from ntuple.exact.positions import LEVELS, rules_of
 from ntuple.exact.solver import Solved, Values
 from ntuple.files.safetensors import check_finite, check_format, map_safetensors, naming_damage, write_safetensors
@@ -39,6 +40,7 @@ class GameSettings(NamedTuple):
     until: int
     tile: int
     game: str
+    opponent: str = "chance"  # files of games by chance need not name it
 
 
 def write_solution(path: Path, settings: GameSettings, solved: Solved) -> None:
@@ -69,6 +71,8 @@ def read_solution(path: Path) -> tuple[GameSettings, Solved]:
         if not all(type(value) is int for value in settings[:4]):
             raise ValueError(f"the settings are {settings}")
         rules_of(settings.game, settings.rows, settings.columns)
+        if settings.opponent not in OPPONENTS:
+            raise ValueError(f"there is no opponent {settings.opponent!r}")
         tensors = {name: _typed(mapped[name], name) for name in TYPES if name in mapped}
         solved = _checked(dict(tensors), settings)
         if digest_of(header["settings"], tensors) != header["sha256"]:

@@ -3,7 +3,8 @@
     V(s)  = max over legal a of r + V(as),  0 if the game is over
     V(as) = sum over chance events of p (r + V(s'))      (Guei 2023, eq. 20-22, to the end of the game)
 
-Only Threes! gives points r for a placed tile.
+Only Threes! gives points r for a placed tile. An opponent (ntuple.core.opponents) minimises V(as) instead: over
+placements, or over the cells of each drawn tile.
 
 There are four values:
 
@@ -12,7 +13,7 @@ There are four values:
               sec. 5.4.3 and table 28)
     worst     points of the unluckiest game of this play: the minimum over spawns
     reach     largest probability of reaching a tile, by the play that is optimal for it: 1 for a state with the tile,
-              without points
+              without points; against an opponent that makes it least
 
 Of moves with equal V the first in the order of the actions counts for best and worst.
 
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from ntuple.core.games.definition import State
 from ntuple.core.games.known import find_game
+from ntuple.core.opponents import OPPONENTS, Opponent, opponent_of
 from ntuple.exact.positions import (
     LEVELS,
     board_of,
@@ -40,7 +42,16 @@ from ntuple.exact.positions import (
     rules_of,
     word_of,
 )
-from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
+from ntuple.game.any_game import (
+    AnyRules,
+    afterstate,
+    count_placements,
+    count_tiles,
+    may_choose,
+    place_points,
+    placement,
+    places,
+)
 from ntuple.game.bitboard import Board, Rules, count_cells, is_same, kth_cell, max_cell
 from ntuple.game.family import FIFTH
 from ntuple.game.family_events import encode_state
@@ -163,8 +174,39 @@ def place_of(codes: Codes, starts: NDArray[np.int64], k: int, code: np.uint64) -
 
 
 @inline
+def worth_against(
+    rules: AnyRules, after: Board, states: Codes, starts: NDArray[np.int64], values: Values, opponent: Opponent
+) -> tuple[float, float]:
+    """Return V and the probability of the tile of an afterstate on which an opponent places a tile.
+
+    Each of them is the least that an opponent of its own can bring about.
+    """
+    k, allowed = layer_of(rules, after), places(rules, after)
+    tiles, count = count_tiles(rules, after), count_cells(allowed)
+    hints = count_placements(rules, after) // tiles
+    least = least_reach = np.inf
+    expected = reach = 0.0
+    for tile in range(tiles):
+        least_mean = least_share = np.inf
+        chance = 0.0
+        for n in range(count):
+            cell = kth_cell(allowed, np.uint64(n))
+            mean = share = chance = 0.0
+            for number in range(tile * hints, (tile + 1) * hints):
+                state, part, level = placement(rules, after, cell, number)
+                place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
+                value = place_points(rules, level) + values.expected[place]
+                if may_choose(rules, state):
+                    least, least_reach = min(least, value), min(least_reach, values.reach[place])
+                mean, share, chance = mean + part * value, share + part * values.reach[place], chance + part
+            least_mean, least_share = min(least_mean, mean), min(least_share, share)
+        expected, reach = expected + least_mean, reach + least_share
+    return (least, least_reach) if opponent.chooses_tile else (expected, reach)
+
+
+@inline
 def worth_of_after(
-    rules: AnyRules, after: Board, states: Codes, starts: NDArray[np.int64], values: Values
+    rules: AnyRules, after: Board, states: Codes, starts: NDArray[np.int64], values: Values, opponent: Opponent | None
 ) -> tuple[float, np.int32, np.int32, float]:
     """Return the four values of an afterstate, in the order of `Values`, from those of the states after it.
 
@@ -187,16 +229,26 @@ def worth_of_after(
             expected += chance * (points + values.expected[place])
             reach += chance * values.reach[place]
             best, worst = max(best, points + values.best[place]), min(worst, points + values.worst[place])
-    return expected / count, best, worst, reach / count
+    expected, reach = expected / count, reach / count
+    if opponent is not None and not np.isnan(expected):
+        expected, reach = worth_against(rules, after, states, starts, values, opponent)
+    return expected, best, worst, reach
 
 
 @kernel
 def value_afters(
-    rules: AnyRules, afters: Codes, states: Codes, starts: NDArray[np.int64], values: Values, out: Values
+    rules: AnyRules,
+    afters: Codes,
+    states: Codes,
+    starts: NDArray[np.int64],
+    values: Values,
+    opponent: Opponent | None,
+    out: Values,
 ) -> None:
     """Compute the values of afterstates from those of all states, as `worth_of_after`; `out` receives them."""
     for i in range(afters.size):
-        expected, best, worst, reach = worth_of_after(rules, board_of(rules, afters[i]), states, starts, values)
+        after = board_of(rules, afters[i])
+        expected, best, worst, reach = worth_of_after(rules, after, states, starts, values, opponent)
         out.expected[i], out.best[i], out.worst[i], out.reach[i] = expected, best, worst, reach
 
 
@@ -234,6 +286,7 @@ def solve(
     tile: int = LEVELS + 1,
     most_bytes: float = math.inf,
     game: str = "2048",
+    opponent: str = "chance",
 ) -> Solved:
     """Find all positions of a game and compute their values.
 
@@ -241,15 +294,17 @@ def solve(
         until: level of the tile that ends the game; more than 15: none, possible on boards of up to nine cells.
         tile: level of the tile whose probability is computed; more than 15: none.
         game: its name (ntuple.core.games.known).
+        opponent: who places the tiles (ntuple.core.opponents).
 
     Raises:
-        ValueError: there is no such game; the board has more than nine cells and no tile ends the game; or a tile of
-            the game does not fit in a word.
+        ValueError: there is no such game or opponent; the board has more than nine cells and no tile ends the game; or
+            a tile of the game does not fit in a word.
         MemoryError: the positions need more than `most_bytes`.
     """
     if rows * columns > MOST_CELLS and until > LEVELS:
         raise ValueError(f"a board of {rows}x{columns} cells has too many positions: give a tile that ends the game")
     rules = rules_of(game, rows, columns)
+    placer = OPPONENTS[opponent_of(opponent, find_game(game, rows, columns))]
     with ThreadPoolExecutor(available_cores()) as pool:
         layers, needed = {}, 0
         for k, found in _find_layers(rules, game, until, pool):
@@ -265,8 +320,8 @@ def solve(
         for k in range(state_starts.size - 2, -1, -1):
             here = afters[after_starts[k] : after_starts[k + 1]]
             part = slice(*state_starts[k : k + 2].tolist())
-            of_afters = make_values(here.size)
-            _in_parts(pool, value_afters, rules, here, of_afters, states, state_starts, solved.values)
+            of_afters, below = make_values(here.size), (states, state_starts, solved.values)
+            _in_parts(pool, value_afters, rules, here, of_afters, *below, placer)
             _in_parts(pool, value_states, rules, states[part], _cut(solved.values, part), until, tile, here, of_afters)
     return solved
 

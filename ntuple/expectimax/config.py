@@ -1,7 +1,8 @@
 """Configuration of the expectimax search and of the hand-made evaluation."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
+from ntuple.core.opponents import CHANCE, OpponentName
 from ntuple.core.settings import Settings, group, setting
 from ntuple.endgames.config import EndgamesConfig
 
@@ -49,11 +50,7 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
     seconds: float = setting(
         0.0, "Time limit of a move: search one ply deeper while time is left; 0: none.", at_least=0, at_most=3600
     )
-    opponent: Literal["chance", "minimax", "expectiminimax"] = setting(
-        "chance",
-        "What places the tiles in the tree: the game; an opponent that chooses cell, tile and next hint; one that "
-        "chooses the cell of a drawn tile (Guei 2023, sec. 5.2.2).",
-    )
+    opponent: OpponentName = setting(CHANCE, "Who places the tiles in the tree (ntuple/core/opponents.py).")
     rectified: bool = setting(
         False, "Values below 0 count as 0, and each move adds one more point (Guei 2023, appendix B.2)."
     )
@@ -87,7 +84,7 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
         ):
             self.refuse("downgrade", "different tiles, such as [32768] or [32768, 8192]")
 
-        if self.opponent != "chance":
+        if self.opponent != CHANCE:
             for name, usual in (("rectified", False), ("least_probability", 0.0), ("endgames", ())):
                 if getattr(self, name) != usual:
                     self.refuse(name, f"{usual!r} with search.opponent={self.opponent}: it is of drawn tiles")

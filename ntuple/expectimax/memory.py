@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.opponents import OPPONENTS
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.game.any_game import AnyRules
@@ -27,15 +28,6 @@ NO_BOARD = np.uint64(2**64 - 1)  # word of an empty slot: sixteen tiles of 32768
 REMEMBERED = np.uint64(2**64 - 1)  # in Memory.slots instead of a slot: the value is known
 FRAME, MOVED, POINTS = range(3)  # columns of Memory.frames
 NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # for a heuristic
-
-
-class Opponent(NamedTuple):
-    """An environment that places tiles so that the points become least (ntuple/expectimax/opponent.py)."""
-
-    chooses_tile: bool  # minimax: the tile too, and the next hint; expectiminimax: they are drawn
-
-
-OPPONENTS = {"chance": None, "minimax": Opponent(True), "expectiminimax": Opponent(False)}  # by ExpectimaxConfig
 
 
 class ExpectimaxSettings(NamedTuple):
@@ -74,6 +66,7 @@ class Memory(NamedTuple):
     root: NDArray[np.float32]  # [4] values of the moves in the running search
     root_values: NDArray[np.float32]  # [4] values of the moves in the last completed search
     endgame: NDArray[np.float64]  # [4] probabilities of the moves in a table of endgames
+    leaves: NDArray[np.int64]  # [1] leaves that searches against an opponent have valued
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
@@ -111,6 +104,7 @@ def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_b
         root=np.zeros(4, np.float32),
         root_values=np.zeros(4, np.float32),
         endgame=np.zeros(4),
+        leaves=np.zeros(1, np.int64),
         deadline=np.zeros(1, np.float64),
     )
 

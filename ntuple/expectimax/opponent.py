@@ -5,9 +5,8 @@
                 = sum over tiles of P(tile) min over cells of Vmax(s', p)             expectiminimax
     Vmin(as, 0) = V(as)
 
-A placement is a cell, a tile and in Threes! the next hint. With a minimax opponent all are chosen; a tile that the game
-gives as a bonus is never announced. With an expectiminimax opponent the tile is drawn, then the cell is chosen, then
-the next hint is drawn. Where a placed tile earns points they are added to Vmax(s', p).
+A placement is a cell, a tile and in Threes! the next hint; ntuple/core/opponents.py says what an opponent chooses.
+Where a placed tile earns points they are added to Vmax(s', p).
 
 The search is alpha-beta: a placement is left when the player has a reply as good as the best one after an earlier
 placement, and with minimax an afterstate when it cannot become the best one of a move above it. Values of the moves at
@@ -61,9 +60,10 @@ def best_reply(
         source, after, reward = valued_afterstate(rules, network, board, action)
         if is_same(after, source):
             continue
-        gain = np.float32(reward)
-        below = least_value(rules, network, heuristic, search, memory, after, plies - 1, max(best, above) - gain)
-        best = max(best, gain + below)
+        gain, floor = np.float32(reward), max(best, above)
+        value = least_value(rules, network, heuristic, search, memory, after, plies - 1, floor - gain)
+        # A bound is no value: rounding must not lift it above the floor.
+        best = max(best, min(gain + value, floor) if value <= floor - gain else gain + value)
         if best >= enough:
             break
     return best if best > -np.inf else np.float32(0)
@@ -91,14 +91,15 @@ def mean_reply(
     hints = count_placements(rules, after) // count_tiles(rules, after)
     if hints > 1:
         enough = np.float32(np.inf)
-    value = chance = np.float32(0)
+    value, chance, is_cut = np.float32(0), np.float32(0), False
     for number in range(tile * hints, (tile + 1) * hints):
         board, part, level = placement(rules, after, cell, number)
         points, none = np.float32(place_points(rules, level)), np.float32(-np.inf)
-        best = best_reply(rules, network, heuristic, search, memory, board, plies, none, enough - points)
-        value += np.float32(part) * (points + best)
+        reply = best_reply(rules, network, heuristic, search, memory, board, plies, none, enough - points)
+        is_cut = is_cut or bool(reply >= enough - points)
+        value += np.float32(part) * (points + reply)
         chance += np.float32(part)
-    return value / chance, chance
+    return enough if is_cut else value / chance, chance
 
 
 @kernel
@@ -122,6 +123,7 @@ def least_value(
     count = np.int64(count_cells(cells))
     plies = min(plies, int(search.most_plies[count]))
     if plies == 0:
+        memory.leaves[0] += 1
         return leaf_value(rules, network, heuristic, search, memory, after)
     key, remembers = key_of(rules, after)
     slot = slot_of(memory.node_boards, key)
@@ -137,10 +139,12 @@ def least_value(
             if not may_choose(rules, board):
                 continue
             points = np.float32(place_points(rules, level))
-            value = points + best_reply(
-                rules, network, heuristic, search, memory, board, plies, above - points, total - points
-            )
-            total = min(total, value)
+            floor, enough = above - points, total - points
+            reply = best_reply(rules, network, heuristic, search, memory, board, plies, floor, enough)
+            if reply < enough:
+                total = points + reply
+            if reply <= floor:
+                total = min(total, above)
             if total <= above or is_late(search, memory):
                 return total
     else:
@@ -188,9 +192,9 @@ def worst_placement(
             value, _ = mean_reply(rules, network, heuristic, search, memory, after, cell, tile, search.plies, least)
         elif may_choose(rules, board):
             points = np.float32(place_points(rules, level))
-            value = points + best_reply(
-                rules, network, heuristic, search, memory, board, search.plies, none, least - points
-            )
+            enough = least - points
+            reply = best_reply(rules, network, heuristic, search, memory, board, search.plies, none, enough)
+            value = points + reply if reply < enough else least
         if value < least:
             least, chosen, placed = value, board, level
     return chosen, placed

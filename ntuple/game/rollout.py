@@ -54,6 +54,8 @@ class PlayedGame(NamedTuple):
     milliseconds: NDArray[np.float64]  # [T] time of the player for each move
 
 
+# What `make_moves` does, with its arguments.
+Make = Callable[[AnyRules, NDArray[np.uint64], NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]], None]
 # (boards uint8[B, H, W], seeds uint32[B], draws uint16[B]) -> actions int8[B], -1 if no move is legal
 Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint16]], NDArray[np.int8]]
 
@@ -124,10 +126,13 @@ def make_moves(
         spawns[i], points[i] = spawn_code(rules, after, board_of(rows[i])), np.int64(reward)
 
 
-def play_by_analysis(rules: AnyRules, choose: Choose, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+def play_by_analysis(
+    rules: AnyRules, choose: Choose, numbers: Iterable[int], seed: int, make: Make = make_moves
+) -> Iterator[PlayedGame]:
     """Play games in parallel and yield each one when it ends.
 
     Args:
+        make: makes the chosen moves and places the tiles after them.
         numbers: numbers of the games. The random numbers of a game depend on (seed, number) alone.
 
     Yields:
@@ -154,7 +159,7 @@ def play_by_analysis(rules: AnyRules, choose: Choose, numbers: Iterable[int], se
             free.append(lane)
         going, actions = lanes[~ended], np.ascontiguousarray(actions[~ended])
         moved, spawns, points = rows[going], np.empty(going.size, np.int64), np.empty(going.size, np.int64)
-        make_moves(rules, moved, actions, spawns, points)
+        make(rules, moved, actions, spawns, points)
         rows[going] = moved
         for lane, *move in zip(going.tolist(), actions.tolist(), spawns.tolist(), points.tolist(), strict=True):
             games[lane][2].append((*move, milliseconds))

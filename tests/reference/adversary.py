@@ -13,11 +13,19 @@ from ntuple.core.games.definition import Afterstate, Event, Game, State
 ValueOf = Callable[[State], float]
 
 
-def worst(game: Game, after: Afterstate, kind: str, value_of: ValueOf) -> float:
-    """Return the least value of an afterstate, from the values of the states after it."""
+def worst(game: Game, after: Afterstate, kind: str, value_of: ValueOf, counts_points: bool = True) -> float:
+    """Return the least value of an afterstate, from the values of the states after it.
+
+    Args:
+        counts_points: whether the points of a placed tile are added.
+    """
+
+    def value(event: Event) -> float:
+        return event.points * counts_points + value_of(event.state)
+
     if kind == "minimax":
         allowed = (event for event in game.events(after) if not _is_bonus(game, event))
-        return min(event.points + value_of(event.state) for event in allowed)
+        return min(map(value, allowed))
     drawn: dict[int, dict[Any, list[Event]]] = defaultdict(lambda: defaultdict(list))
     for event in game.events(after):
         cell, level = placed(after, event)
@@ -26,7 +34,7 @@ def worst(game: Game, after: Afterstate, kind: str, value_of: ValueOf) -> float:
     for cells in drawn.values():
         chances = {cell: float(sum(event.chance for event in events)) for cell, events in cells.items()}
         means = [
-            sum(float(event.chance) * (event.points + value_of(event.state)) for event in events) / chances[cell]
+            sum(float(event.chance) * value(event) for event in events) / chances[cell]
             for cell, events in cells.items()
         ]
         total += sum(chances.values()) * min(means)

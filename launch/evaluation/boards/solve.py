@@ -18,6 +18,7 @@ from launch.output import print_json
 from launch.progress import progress_line
 from ntuple.core.games.definition import Game
 from ntuple.core.games.known import find_game
+from ntuple.core.opponents import CHANCE, opponent_of
 from ntuple.exact.positions import LEVELS, rules_of
 from ntuple.exact.solution import ACTIONS, Solution, Worth
 from ntuple.exact.solver import MOST_CELLS, solve
@@ -36,6 +37,7 @@ class Request(NamedTuple):
     solution: Path | None  # file with a solution, read instead of solving
     position: str | None  # position to look up
     game: str | None  # name of the game
+    against: str | None  # who places the tiles
     hint: str | None  # next tile of the position, in a game that tells it
     last: str | None  # name of the move before the position as an afterstate
     as_json: bool
@@ -53,12 +55,14 @@ def run_solve(request: Request) -> None:
     else:
         name = request.game or "2048"
         rows, columns, until, tile = _game(request.board or "", request.until, request.tile, name)
-        asked = _asked(request, find_game(name, rows, columns), rows, columns)  # before solving: it may take minutes
+        game = find_game(name, rows, columns)
+        opponent = _opponent(request.against, game)
+        asked = _asked(request, game, rows, columns)  # before solving: it may take minutes
         if request.out is not None:
             check_new_file(request.out, "--out")
         began = time.monotonic()
         with progress_line(request.board or "", "solving ..."):
-            solution = _solve(rows, columns, until, tile, name)
+            solution = _solve(rows, columns, until, tile, name, opponent)
         record["seconds"] = time.monotonic() - began
         solved_in = f" in {record['seconds']:.1f} s"
     record = _summary(solution) | record
@@ -73,7 +77,9 @@ def run_solve(request: Request) -> None:
 
 
 @checked
-def solve_board(board: str, until: int | None = None, tile: int | None = None, game: str = "2048") -> Solution:
+def solve_board(
+    board: str, until: int | None = None, tile: int | None = None, game: str = "2048", against: str | None = None
+) -> Solution:
     """Solve a small board exactly.
 
     Args:
@@ -81,6 +87,8 @@ def solve_board(board: str, until: int | None = None, tile: int | None = None, g
         until: tile that ends the game, such as 512; None: it goes on until no move is legal.
         tile: tile whose probability is computed; None: none.
         game: "2048", "2584", "2584-hard" or "threes"; Threes! with the rules of project 3 of Guei 2023, sec. 5.4.3.
+        against: an opponent that places the tiles (docs/adversary.md): "adversary", "minimax" or "expectiminimax".
+            None: they are drawn.
 
     Returns:
         The exact values of all positions: `start`, `look_up`, `move_values`.
@@ -88,7 +96,17 @@ def solve_board(board: str, until: int | None = None, tile: int | None = None, g
     Raises:
         UserError: the board has too many positions, or needs more memory than there is.
     """
-    return _solve(*_game(board, until, tile, game), game)
+    rows, columns, until_level, tile_level = _game(board, until, tile, game)
+    opponent = _opponent(against, find_game(game, rows, columns))
+    return _solve(rows, columns, until_level, tile_level, game, opponent)
+
+
+def _opponent(word: str | None, game: Game) -> str:
+    """Return the opponent that a word means in a game."""
+    try:
+        return opponent_of(word or CHANCE, game)
+    except ValueError as error:
+        raise OptionError(Option("against", word), f": {error}") from error
 
 
 def _game(board: str, until_tile: int | None, reached_tile: int | None, name: str) -> tuple[int, int, int, int]:
@@ -118,22 +136,22 @@ def _level(option: str, tile: int | None, game: Game) -> int:
     return game.tiles.index(tile)
 
 
-def _solve(rows: int, columns: int, until: int, tile: int, game: str) -> Solution:
+def _solve(rows: int, columns: int, until: int, tile: int, game: str, opponent: str) -> Solution:
     try:
-        solved = solve(rows, columns, until, tile, available_bytes(), game)
+        solved = solve(rows, columns, until, tile, available_bytes(), game, opponent)
     except MemoryError as error:
         mistake = f"{rows}x{columns} needs more memory than there is: {error}; give a smaller "
         raise OptionError(mistake, Option("until")) from error
     except ValueError as error:
         raise UserError(f"{rows}x{columns}: {error}") from error
-    return Solution(rows, columns, until, tile, solved, game)
+    return Solution(rows, columns, until, tile, solved, game, opponent)
 
 
 def _load(request: Request, path: Path) -> Solution:
-    options = (("--until", request.until), ("--tile", request.tile), ("--out", request.out), ("--game", request.game))
-    for option, value in options:
+    given = {"until": request.until, "tile": request.tile, "out": request.out, "game": request.game}
+    for option, value in (given | {"against": request.against}).items():
         if value is not None:
-            raise UserError(f"{option} is for solving with --board; {path} holds a game that is solved")
+            raise UserError(f"--{option} is for solving with --board; {path} holds a game that is solved")
     try:
         return Solution.load(path)
     except ValueError as error:
@@ -183,6 +201,7 @@ def _save(solution: Solution, out: Path) -> str:
 def _summary(solution: Solution) -> dict[str, Any]:
     return {
         "game": solution.game,
+        "opponent": solution.opponent,
         "board": f"{solution.rows}x{solution.columns}",
         "until": _tile_of(solution, solution.until),
         "tile": _tile_of(solution, solution.tile),
@@ -200,7 +219,8 @@ def _tile_of(solution: Solution, level: int) -> int | None:
 def _title(solution: Solution) -> str:
     end = "to its end" if solution.until > LEVELS else f"until {_tile_of(solution, solution.until)}"
     name = "" if solution.game == "2048" else f"{solution.game} "
-    return f"{name}{solution.rows}x{solution.columns} {end}"
+    against = "" if solution.opponent == CHANCE else f" against {solution.opponent}"
+    return f"{name}{solution.rows}x{solution.columns} {end}{against}"
 
 
 def _worth_text(solution: Solution, worth: Worth) -> str:

@@ -108,6 +108,9 @@ class Game:
         "anywhere"  # far side: opposite to the wall of the move
     )
     initial_tiles: int = 2
+    adversary: Literal["minimax", "expectiminimax"] = (
+        "minimax"  # opponent of its two-player form (ntuple.core.opponents)
+    )
     worth: tuple[
         int, ...
     ] = ()  # points of a tile on the board; (): a merge earns the tile it makes, a placement nothing

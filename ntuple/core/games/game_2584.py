@@ -27,6 +27,7 @@ GAME_2584 = Game(
     merge=_merge,
     spawns=((1, 0.9), (2, 0.1)),
     goals=(2584, 4181, 6765, 10946, 17711, 28657, 46368),
+    adversary="expectiminimax",
     index_levels=24,  # up to 46368
     levels_a_cell=2,  # neighbours merge, so the tiles of a full board are every second one at most
 )

@@ -1,4 +1,4 @@
-"""Searches against an opponent that places the tiles, compared with plain recursion over the definition of each game."""
+"""Searches against an opponent that places the tiles, compared with plain recursion over each game's definition."""
 
 import random
 

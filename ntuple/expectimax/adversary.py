@@ -1,0 +1,135 @@
+"""Games against an adversary: it places each tile after the first ones so that the best reply is worst.
+
+It looks for the best reply by the search of ntuple/expectimax/opponent.py. With one ply it reads the values of the
+afterstates of all replies to a placement (Guei 2023, sec. 5.4.5).
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ntuple.core.interfaces import Analysis, Games, Watch, so_far, unwatched
+from ntuple.expectimax.config import ExpectimaxConfig
+from ntuple.expectimax.heuristic import Heuristic
+from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
+from ntuple.expectimax.opponent import worst_placement
+from ntuple.game.any_game import AnyRules, afterstate, goals_of, place_points
+from ntuple.game.bitboard import ONE
+from ntuple.game.episode import COLUMNS, MOVES, RNG, SCORE, board_of, set_board, spawn_code
+from ntuple.game.jit import kernel
+from ntuple.game.rng import mix, step
+from ntuple.game.rollout import PlayedGame, play_by_analysis
+from ntuple.tables.network import Network
+
+NODE_BITS = 10  # log2 of the chance nodes that are remembered in one search
+
+
+@kernel
+def make_moves_against(
+    rules: AnyRules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    rows: NDArray[np.uint64],
+    actions: NDArray[np.int8],
+    spawns: NDArray[np.int64],
+    points: NDArray[np.int64],
+) -> None:
+    """Make one legal move in each game, and place a tile by the adversary; arguments as of `make_moves`."""
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        after, reward = afterstate(rules, board_of(row), actions[i])
+        row[RNG] = step(row[RNG])
+        memory.node_boards[:] = NO_BOARD  # so that a game does not depend on the games beside it
+        board, level = worst_placement(rules, network, heuristic, search, memory, after, mix(row[RNG]))
+        set_board(row, board)
+        row[SCORE] += reward + np.uint64(place_points(rules, level))
+        row[MOVES] += ONE
+        spawns[i], points[i] = spawn_code(rules, after, board), np.int64(reward)
+
+
+class Adversary:
+    """Places tiles by a search over values of afterstates."""
+
+    def __init__(self, rules: AnyRules, values: Network | Heuristic, config: ExpectimaxConfig, threads: int) -> None:
+        """Make an adversary.
+
+        Args:
+            values: as of ExpectimaxPlayer.
+            config: `opponent` says what it chooses, `plies` how deep it looks for the best reply.
+        """
+        self._network = values if isinstance(values, Network) else None
+        self._heuristic = values if isinstance(values, Heuristic) else None
+        self._search = make_search(config)
+        self._memories = [make_memory(rules, self._network, 4, NODE_BITS) for _ in range(threads)]
+
+    def make_moves(
+        self,
+        rules: AnyRules,
+        rows: NDArray[np.uint64],
+        actions: NDArray[np.int8],
+        spawns: NDArray[np.int64],
+        points: NDArray[np.int64],
+    ) -> None:
+        """Make one legal move in each game, and place a tile; arguments as of `ntuple.game.rollout.make_moves`."""
+        bounds = np.linspace(0, len(rows), len(self._memories) + 1).astype(int)
+
+        def task(number: int) -> None:
+            part = slice(bounds[number], bounds[number + 1])
+            memory, outputs = self._memories[number], (actions[part], spawns[part], points[part])
+            make_moves_against(rules, self._network, self._heuristic, self._search, memory, rows[part], *outputs)
+
+        with ThreadPoolExecutor(len(self._memories)) as pool:
+            list(pool.map(task, range(len(self._memories))))
+
+
+class Analyst(Protocol):
+    """What a player needs to play against an adversary."""
+
+    effort_unit: str
+
+    def analyse(
+        self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
+    ) -> Analysis:
+        """Return the move that the player makes on each board."""
+
+
+class PlayerAgainst:
+    """A player whose games are against an adversary."""
+
+    plays_one_by_one = True  # `play_each` yields its games; several are played at a time
+
+    def __init__(self, rules: AnyRules, player: Analyst, adversary: Adversary) -> None:
+        self._rules, self._player, self._adversary = rules, player, adversary
+        self.effort_unit, self.analyse = player.effort_unit, player.analyse
+
+    def prepare(self) -> None:
+        """Compile or load the kernel of the adversary; that of the player is compiled at its first move."""
+        none = np.zeros(0, np.int64)
+        self._adversary.make_moves(self._rules, np.zeros((0, COLUMNS), np.uint64), none.astype(np.int8), none, none)
+
+    def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
+        """Play games 0..num_games - 1 of a seed."""
+        self.prepare()
+        began = time.perf_counter()
+        results = np.zeros((num_games, 3), np.int64)
+        watch(lambda: so_far(results, time.perf_counter() - began, goals_of(self._rules)))
+        for game in self.play_each(range(num_games), seed):
+            results[game.number] = game.score, game.max_tile, game.actions.size
+        score, max_tile, moves = np.ascontiguousarray(results.T)
+        return Games(score, max_tile, moves, time.perf_counter() - began, goals=goals_of(self._rules))
+
+    def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
+        """Play the games of these numbers and yield each when it ends."""
+        return play_by_analysis(
+            self._rules,
+            lambda *positions: self._player.analyse(*positions).action,
+            numbers,
+            seed,
+            self._adversary.make_moves,
+        )
