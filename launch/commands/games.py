@@ -3,6 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from launch.commands.parser import (
     PLAYERS,
@@ -19,6 +20,9 @@ from launch.commands.parser import (
 from launch.errors import UserError
 from launch.evaluation.search_options import SEARCHES
 from launch.trained import DEFAULT, PACKAGED
+
+if TYPE_CHECKING:
+    from launch.evaluation.against import AgainstOptions
 
 PORT = 2048
 
@@ -41,6 +45,15 @@ def _add_evaluate(commands: Parser) -> None:
     parser.add_argument("--games", type=int, default=1000, help="games to play (default: 1000)")
     parser.add_argument("--seed", type=int, help="seed of the games (default: that of the evaluation that ends a run)")
     add_search(parser)
+    parser.add_argument(
+        "--against", metavar="OPPONENT", help="it places the tiles: adversary, minimax or expectiminimax"
+    )
+    parser.add_argument(
+        "--adversary", metavar="PATH", help="run with the n-tuple values of the opponent, or heuristic (default: PATH)"
+    )
+    parser.add_argument(
+        "--adversary-plies", type=int, metavar="N", help="how deep the opponent looks for the best reply (default: 1)"
+    )
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the games, in the notation of judge")
     parser.add_argument(
         "--solution", type=Path, metavar="FILE", help="exact solution of a small board, by solve: print the regret"
@@ -87,17 +100,34 @@ def _run_evaluate(arguments: argparse.Namespace) -> int:
     )
     games, seed = arguments.games, arguments.seed
     check_has_board(paths, arguments.board)
+    against = _against(arguments)
     if arguments.snapshots:
+        if against:
+            raise UserError("--snapshots plays the game itself; leave out --against")
         if len(paths) > 1 or paths[0] in UNTRAINED:
             raise UserError(f"--snapshots evaluates the checkpoints of one run, not {' '.join(paths)}; give one RUN")
         return several.evaluate_snapshots(Path(paths[0]), games, seed, options, outputs, arguments.csv)
     if len(paths) > 1:
         several.refuse_outputs_of_one(outputs, f"{len(paths)} players")
     players = [
-        evaluate.prepare_path(path, games, seed, options, outputs, arguments.board if path in UNTRAINED else None)
+        evaluate.prepare_path(
+            path, games, seed, options, outputs, arguments.board if path in UNTRAINED else None, against
+        )
         for path in paths
     ]
     return several.evaluate_players(players, arguments.csv, arguments.json)
+
+
+def _against(arguments: argparse.Namespace) -> "AgainstOptions | None":
+    """Return the adversary of the options; None: tiles are drawn."""
+    from launch.evaluation.against import AgainstOptions
+
+    if arguments.against is not None:
+        return AgainstOptions(arguments.against, arguments.adversary, arguments.adversary_plies or 1)
+    for option, value in (("--adversary", arguments.adversary), ("--adversary-plies", arguments.adversary_plies)):
+        if value is not None:
+            raise UserError(f"{option} {value} is of an opponent; add --against adversary")
+    return None
 
 
 def _default_player() -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.errors import UserError, warn
+from launch.evaluation.against import AgainstOptions, facing
 from launch.evaluation.loading import Checkpoint, LoadedPlayer, PlayerSource, find_player, play_each
 from launch.evaluation.parts import parse_part
 from launch.evaluation.result import (
@@ -72,7 +73,7 @@ class PlayerEvaluation(NamedTuple):
         log_file = outputs.log
         if checkpoint and run_folder and not log_file:
             env_steps = checkpoint.state.progress["env_steps"]
-            log_file = self.evaluation.log_file(run_folder, env_steps, self._setting()["search"])
+            log_file = self.evaluation.log_file(run_folder, env_steps, source.setting["search"])
         is_by_moves = player.plays_one_by_one or outputs.need_moves
         played = self._play_by_moves(loaded, log_file) if is_by_moves else self._play_whole(player)
         if played is None:
@@ -90,7 +91,7 @@ class PlayerEvaluation(NamedTuple):
         """Return the result file in the run folder; the player is needed if the outputs need moves."""
         # Games played move by move have other spawns than games played whole, so their results get another name.
         is_by_moves = self.outputs.need_moves and player is not None and not player.plays_one_by_one
-        name = result_names(self._setting()["search"])[is_by_moves]
+        name = result_names(self.source.setting["search"])[is_by_moves]
         return self.evaluation.file(run_folder, checkpoint.state.progress["env_steps"], name)
 
     def _play_whole(self, player: Player) -> Played:
@@ -148,33 +149,36 @@ class PlayerEvaluation(NamedTuple):
         else:
             loaded.advise_all([loaded.empty_state] * min(self.evaluation.games, LANES))
 
-    def _setting(self) -> dict[str, Any]:
-        """Return board and search as entries of a result."""
-        search = self.source.search.record() if self.source.search else {"search": self.source.path}
-        return {"board": self.source.board, **search}
-
     def _log_header(self) -> dict[str, Any]:
         source, seed = self.source, self.evaluation.seed
         if source.checkpoint is None:
-            return {"player": source.path, "seed": seed} | self._setting()
+            return {"player": source.path, "seed": seed} | source.setting
         _, experiment, state = source.checkpoint
-        return {"board": source.board, "seed": seed, "run": experiment.run.name, **state.progress} | self._setting()
+        return {"board": source.board, "seed": seed, "run": experiment.run.name, **state.progress} | source.setting
 
     def _report(self, games: Games) -> dict[str, Any]:
         source = self.source
         if source.checkpoint and source.search:
             _, experiment, state = source.checkpoint
             return report(games, experiment, state, self.evaluation, source.search)[1]
-        title = f"{source.path} ({source.search.name})" if source.search else source.path
-        return report_games(games, self.evaluation, f"{title} on {source.board}", self._setting())[1]
+        setting = source.setting
+        title = f"{source.path} ({setting['search']})" if setting["search"] != source.path else source.path
+        return report_games(games, self.evaluation, f"{title} on {source.board}", setting)[1]
 
 
 def prepare_path(
-    path: str, games: int, seed: int | None, options: SearchOptions, outputs: OutputOptions, board: str | None = None
+    path: str,
+    games: int,
+    seed: int | None,
+    options: SearchOptions,
+    outputs: OutputOptions,
+    board: str | None = None,
+    against: AgainstOptions | None = None,
 ) -> PlayerEvaluation:
     """Check the evaluation of a player before games are played; path, board and errors as of `find_player`."""
     check_numbers(games, seed, outputs)
-    return prepare(find_player(path, options, board), games, seed, outputs)
+    source = find_player(path, options, board)
+    return prepare(facing(source, against, options) if against else source, games, seed, outputs)
 
 
 def prepare(source: PlayerSource, games: int, seed: int | None, outputs: OutputOptions) -> PlayerEvaluation:

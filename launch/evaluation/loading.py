@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
+from launch.evaluation.against import Against
 from launch.evaluation.boards.analyse import Advice, advices_of
 from launch.evaluation.boards.notation import DEFAULT_BOARD, game_of, parse_named_board, parse_state
-from launch.evaluation.search_options import SearchChoice, SearchOptions
+from launch.evaluation.search_options import HEURISTIC, SearchChoice, SearchOptions
 from launch.evaluation.searches import expectimax, resolve
 from launch.evaluation.seeds import check_seed
 from launch.experiment import checkpoints, registry
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ntuple import PlayedGame
 
 BASELINES = {"random": "RandomPlayer", "greedy": "GreedyPlayer"}  # classes of ntuple: players for comparison
-HEURISTIC = "heuristic"  # expectimax with a heuristic leaf value, without training
 UNTRAINED = (*BASELINES, HEURISTIC)
 
 # Text of `parse_state`, a state, or in a game without hints the levels int[H, W] alone.
@@ -154,12 +154,22 @@ class PlayerSource:
     search: SearchChoice | None  # None: random and greedy do not search
     checkpoint: Checkpoint | None = None  # None: a player without training
     game: str = GAME_2048.name
+    against: Against | None = None  # the adversary of its games; None: tiles are drawn
 
     @property
     def name(self) -> str:
         """Name of the run or the player and of its search, as it is printed."""
         name = self.checkpoint.experiment.run.name if self.checkpoint else self.path
-        return f"{name}, {self.search.name}" if self.search else name
+        return f"{name}, {self.setting['search']}" if self.search or self.against else name
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """Board, search and adversary as entries of a result."""
+        if self.search:
+            return {"board": self.board, **self.search.record()}
+        if self.against:
+            return {"board": self.board, "search": f"against-{self.against.name}", **self.against.record()}
+        return {"board": self.board, "search": self.path}
 
     @property
     def board(self) -> str:
@@ -168,7 +178,10 @@ class PlayerSource:
 
     def load(self) -> LoadedPlayer:
         """Load the player; UserError if the checkpoint does not fit its config."""
-        return LoadedPlayer(self._load(), self.name, self.rows, self.columns, self.game)
+        player, shape = self._load(), (self.rows, self.columns)
+        if self.against:
+            player = self.against.wrap(player, self.game, *shape)
+        return LoadedPlayer(player, self.name, *shape, self.game)
 
     def _load(self) -> Player:
         if self.checkpoint and self.search:

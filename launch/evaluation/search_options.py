@@ -3,7 +3,7 @@
 The parser of the command line reads this file, so it imports no learner.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from launch.errors import Option, OptionError, UserError
@@ -12,6 +12,7 @@ from ntuple.core.learner_spec import EXPECTIMAX, MCTS, ONE_PLY, TREE
 SEARCHES = (ONE_PLY, EXPECTIMAX, MCTS, "gumbel", "puct")
 MODELS = ("learned", "simulator")
 VALUES = ("network", "ntuple")
+HEURISTIC = "heuristic"  # a player: expectimax with a heuristic leaf value, without training
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class SearchChoice:
     name: str  # in results and file names; differs for every setting that can change a move
     config: Any  # SearchConfig, MCTSConfig, ExpectimaxConfig, NetworkExpectimaxConfig, or None for 1ply
     player: str = TREE  # kind of search: key of LearnerSpec.players
+    against: dict[str, Any] = field(default_factory=dict)  # the adversary of its games, as entries of a result
 
     def record(self) -> dict[str, Any]:
         """Return the search as entries of a result file."""
-        return {"search": self.name} | ({"search_config": asdict(self.config)} if self.config else {})
+        return {"search": self.name} | ({"search_config": asdict(self.config)} if self.config else {}) | self.against

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from launch.errors import LaunchError, UserError
 from launch.evaluation.boards.notation import board_of, board_order, parse_named_board
-from launch.evaluation.loading import BASELINES, HEURISTIC, UNTRAINED, LoadedPlayer, find_player, load_player
-from launch.evaluation.search_options import SearchOptions
+from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, find_player, load_player
+from launch.evaluation.search_options import HEURISTIC, SearchOptions
 from launch.evaluation.searches import resolve
 from launch.experiment import registry
 from launch.experiment.checkpoints import is_checkpoint, newest_checkpoint

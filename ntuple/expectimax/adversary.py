@@ -4,7 +4,6 @@ It looks for the best reply by the search of ntuple/expectimax/opponent.py. With
 afterstates of all replies to a placement (Guei 2023, sec. 5.4.5).
 """
 
-import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
@@ -12,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.interfaces import Analysis, Games, Watch, so_far, unwatched
+from ntuple.core.interfaces import Analysis, Games, Watch, unwatched
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
@@ -23,6 +22,7 @@ from ntuple.game.episode import COLUMNS, MOVES, RNG, SCORE, board_of, set_board,
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
 from ntuple.game.rollout import PlayedGame, play_by_analysis
+from ntuple.players.one_by_one import collect
 from ntuple.tables.network import Network
 
 NODE_BITS = 10  # log2 of the chance nodes that are remembered in one search
@@ -91,7 +91,9 @@ class Adversary:
 class Analyst(Protocol):
     """What a player needs to play against an adversary."""
 
-    effort_unit: str
+    @property
+    def effort_unit(self) -> str:
+        """Unit of the search effort in its analysis."""
 
     def analyse(
         self, boards: NDArray[np.uint8], seeds: NDArray[np.uint32], draws: NDArray[np.uint16] | None = None
@@ -116,13 +118,7 @@ class PlayerAgainst:
     def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play games 0..num_games - 1 of a seed."""
         self.prepare()
-        began = time.perf_counter()
-        results = np.zeros((num_games, 3), np.int64)
-        watch(lambda: so_far(results, time.perf_counter() - began, goals_of(self._rules)))
-        for game in self.play_each(range(num_games), seed):
-            results[game.number] = game.score, game.max_tile, game.actions.size
-        score, max_tile, moves = np.ascontiguousarray(results.T)
-        return Games(score, max_tile, moves, time.perf_counter() - began, goals=goals_of(self._rules))
+        return collect(self.play_each(range(num_games), seed), num_games, goals_of(self._rules), watch)
 
     def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
         """Play the games of these numbers and yield each when it ends."""

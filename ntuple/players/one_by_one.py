@@ -45,13 +45,7 @@ class OneByOnePlayer(ABC):
     def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play games 0..num_games - 1 of a seed."""
         self.prepare()
-        began = time.perf_counter()
-        results = np.zeros((num_games, 3), np.int64)
-        watch(lambda: so_far(results, time.perf_counter() - began, goals_of(self._rules)))
-        for game in self.play_each(range(num_games), seed):
-            results[game.number] = game.score, game.max_tile, game.actions.size
-        score, max_tile, moves = np.ascontiguousarray(results.T)
-        return Games(score, max_tile, moves, time.perf_counter() - began, goals=goals_of(self._rules))
+        return collect(self.play_each(range(num_games), seed), num_games, goals_of(self._rules), watch)
 
     def play_each(self, numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
         """Play the games of these numbers and yield each when it ends.
@@ -96,6 +90,17 @@ class OneByOnePlayer(ABC):
         bounds = np.linspace(0, count, self._threads + 1).astype(int)
         with ThreadPoolExecutor(self._threads) as pool:
             list(pool.map(analyse, map(slice, bounds[:-1], bounds[1:])))
+
+
+def collect(played: Iterable[PlayedGame], count: int, goals: tuple[int, ...], watch: Watch) -> Games:
+    """Return the results of numbered games that are played while they are read."""
+    began = time.perf_counter()
+    results = np.zeros((count, 3), np.int64)
+    watch(lambda: so_far(results, time.perf_counter() - began, goals))
+    for game in played:
+        results[game.number] = game.score, game.max_tile, game.actions.size
+    score, max_tile, moves = np.ascontiguousarray(results.T)
+    return Games(score, max_tile, moves, time.perf_counter() - began, goals=goals)
 
 
 def load_afterstate_values(folder: Path, config: NTupleConfig, search: str) -> tuple[AnyRules, Network]:
