@@ -18,10 +18,11 @@ from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, make_
 from ntuple.expectimax.opponent import worst_placement
 from ntuple.game.any_game import AnyRules, afterstate, goals_of, place_points
 from ntuple.game.bitboard import ONE
-from ntuple.game.episode import COLUMNS, MOVES, RNG, SCORE, board_of, set_board, spawn_code
+from ntuple.game.episode import BOARD_HI, COLUMNS, MOVES, RNG, SCORE, board_of, set_board, spawn_code
+from ntuple.game.family_events import draws_of
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
-from ntuple.game.rollout import PlayedGame, play_by_analysis
+from ntuple.game.rollout import PlayedGame, boards_of, open_game, play_by_analysis
 from ntuple.players.one_by_one import collect
 from ntuple.tables.network import Network
 
@@ -111,9 +112,11 @@ class PlayerAgainst:
         self.effort_unit, self.analyse = player.effort_unit, player.analyse
 
     def prepare(self) -> None:
-        """Compile or load the kernel of the adversary; that of the player is compiled at its first move."""
-        none = np.zeros(0, np.int64)
-        self._adversary.make_moves(self._rules, np.zeros((0, COLUMNS), np.uint64), none.astype(np.int8), none, none)
+        """Compile or load the kernels of both, by the first move of a game."""
+        row, none = np.zeros((1, COLUMNS), np.uint64), np.zeros(0, np.int64)
+        open_game(self._rules, 0, 0, row[0])
+        self._player.analyse(boards_of(self._rules, row), np.zeros(1, np.uint32), draws_of(row[:, BOARD_HI]))
+        self._adversary.make_moves(self._rules, row[:0], none.astype(np.int8), none, none)
 
     def play(self, num_games: int, seed: int, watch: Watch = unwatched) -> Games:
         """Play games 0..num_games - 1 of a seed."""
