@@ -1,22 +1,18 @@
 """Games against an adversary that places the tiles: `evaluate --against` (docs/adversary.md)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.notation import game_of
-from launch.evaluation.search_options import HEURISTIC, SearchOptions
-from launch.evaluation.searches import expectimax
+from launch.evaluation.search_options import HEURISTIC
 from launch.experiment import checkpoints, registry
 from launch.experiment.experiment import Experiment
 from launch.experiment.interfaces import Player
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import board_name, find_game
-from ntuple.core.learner_spec import EXPECTIMAX
 from ntuple.core.opponents import CHANCE, opponent_of
-
-if TYPE_CHECKING:
-    from launch.evaluation.loading import PlayerSource
 
 MOST_PLIES = 8
 
@@ -71,53 +67,44 @@ class Against:
         return PlayerAgainst(rules, player, Adversary(rules, values, config, available_cores()))
 
 
-def facing(source: "PlayerSource", asked: AgainstOptions, options: SearchOptions) -> "PlayerSource":
-    """Return the source of a player whose games are against an adversary.
+def find_against(
+    asked: AgainstOptions, path: str, board: tuple[str, int, int], own: tuple[Path, Experiment] | None
+) -> Against:
+    """Return the adversary that is asked for.
 
-    An expectimax search of n-tuples or of the heuristic takes the adversary for what places the tiles, unless
-    `search.opponent` is given.
+    Args:
+        path: of the player.
+        board: game, rows and columns.
+        own: the player's checkpoint and its experiment; None: it has none.
 
     Raises:
         UserError: there is no such opponent, or no values for it on this board.
     """
-    game = find_game(source.game, source.rows, source.columns)
     try:
-        opponent = opponent_of(asked.opponent, game)
+        opponent = opponent_of(asked.opponent, find_game(*board))
     except ValueError as error:
         raise OptionError(Option("against", asked.opponent), f": {error}") from error
     if opponent == CHANCE:
         raise OptionError(Option("against", asked.opponent), ": the game itself; leave it out")
     if not 1 <= asked.plies <= MOST_PLIES:
         raise OptionError(Option("adversary-plies", asked.plies), f"; give 1 to {MOST_PLIES}")
-    against = _values(source, asked, opponent)
-    search = source.search
-    is_given = any(word.startswith("search.opponent=") for word in options.overrides)
-    if search and search.player == EXPECTIMAX and hasattr(search.config, "opponent") and not is_given:
-        overrides = (*options.overrides, f"search.opponent={opponent}")
-        search = expectimax(replace(options, search=EXPECTIMAX, overrides=overrides), source.path)
-    if search:
-        search = replace(search, name=f"{search.name}-against-{against.name}", against=against.record())
-    return replace(source, search=search, against=against)
-
-
-def _values(source: "PlayerSource", asked: AgainstOptions, opponent: str) -> Against:
-    """Return the adversary with the values that are asked for, or those of the player."""
-    own = source.checkpoint
-    if asked.path is None and own and registry.spec_of(own.experiment.learner).value == "ntuple":
-        return Against(opponent, asked.plies, source.path, own.experiment.run.name, own.folder, own.experiment)
-    path = asked.path or (HEURISTIC if source.path == HEURISTIC else None)
-    if path is None:
-        raise OptionError(f"{source.path} has no n-tuple values for an adversary; give ", Option("adversary", "RUN"))
-    if path == HEURISTIC:
-        if source.game != "2048":
-            raise UserError(f"heuristic values boards of 2048 alone, not of {source.game}; give --adversary RUN")
-        return Against(opponent, asked.plies, path, path, None, None)
-    folder = checkpoints.find_checkpoint(Path(path))
+    if asked.path is None and own and registry.spec_of(own[1].learner).value == "ntuple":
+        return Against(opponent, asked.plies, path, own[1].run.name, *own)
+    values = asked.path or (HEURISTIC if path == HEURISTIC else None)
+    game, rows, columns = board
+    if values is None:
+        raise OptionError(f"{path} has no n-tuple values for an adversary; give ", Option("adversary", "RUN"))
+    if values == HEURISTIC:
+        if game != GAME_2048.name:
+            raise UserError(f"heuristic values boards of 2048 alone, not of {game}; give --adversary RUN")
+        return Against(opponent, asked.plies, values, values, None, None)
+    folder = checkpoints.find_checkpoint(Path(values))
     experiment, _ = checkpoints.read_checkpoint(folder)
     if registry.spec_of(experiment.learner).value != "ntuple":
-        raise UserError(f"--adversary {path}: an adversary reads n-tuple values; this is a run of {experiment.learner}")
+        learner = experiment.learner
+        raise UserError(f"--adversary {values}: an adversary reads n-tuple values; this is a run of {learner}")
     settings = experiment.settings
-    board = board_name(settings.rows, settings.columns, game_of(settings))
-    if board != source.board:
-        raise UserError(f"--adversary {path} is of {board}, and {source.path} plays {source.board}; give one of it")
-    return Against(opponent, asked.plies, path, experiment.run.name, folder, experiment)
+    of, needed = board_name(settings.rows, settings.columns, game_of(settings)), board_name(rows, columns, game)
+    if of != needed:
+        raise UserError(f"--adversary {values} is of {of}, and {path} plays {needed}; give one of it")
+    return Against(opponent, asked.plies, values, experiment.run.name, folder, experiment)

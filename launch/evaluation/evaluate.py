@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.errors import UserError, warn
-from launch.evaluation.against import AgainstOptions, facing
+from launch.evaluation.against import AgainstOptions
 from launch.evaluation.loading import Checkpoint, LoadedPlayer, PlayerSource, find_player, play_each
 from launch.evaluation.parts import parse_part
 from launch.evaluation.result import (
@@ -178,7 +178,7 @@ def prepare_path(
     """Check the evaluation of a player before games are played; path, board and errors as of `find_player`."""
     check_numbers(games, seed, outputs)
     source = find_player(path, options, board)
-    return prepare(facing(source, against, options) if against else source, games, seed, outputs)
+    return prepare(source.facing(against, options) if against else source, games, seed, outputs)
 
 
 def prepare(source: PlayerSource, games: int, seed: int | None, outputs: OutputOptions) -> PlayerEvaluation:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from launch.arguments import checked
 from launch.errors import Option, OptionError, UserError
-from launch.evaluation.against import Against
+from launch.evaluation.against import Against, AgainstOptions, find_against
 from launch.evaluation.boards.analyse import Advice, advices_of
 from launch.evaluation.boards.notation import DEFAULT_BOARD, game_of, parse_named_board, parse_state
 from launch.evaluation.search_options import HEURISTIC, SearchChoice, SearchOptions
@@ -175,6 +175,23 @@ class PlayerSource:
     def board(self) -> str:
         """The name of its board, such as "4x4"."""
         return board_name(self.rows, self.columns, self.game)
+
+    def facing(self, asked: AgainstOptions, options: SearchOptions) -> "PlayerSource":
+        """Return the source with games against an adversary; errors as of `find_against`.
+
+        An expectimax search of n-tuples or of the heuristic takes the adversary for what places the tiles, unless
+        `search.opponent` is among the options.
+        """
+        own = (self.checkpoint.folder, self.checkpoint.experiment) if self.checkpoint else None
+        against = find_against(asked, self.path, (self.game, self.rows, self.columns), own)
+        search = self.search
+        is_given = any(word.startswith("search.opponent=") for word in options.overrides)
+        if search and search.player == EXPECTIMAX and hasattr(search.config, "opponent") and not is_given:
+            overrides = (*options.overrides, f"search.opponent={against.opponent}")
+            search = expectimax(replace(options, search=EXPECTIMAX, overrides=overrides), self.path)
+        if search:
+            search = replace(search, name=f"{search.name}-against-{against.name}", against=against.record())
+        return replace(self, search=search, against=against)
 
     def load(self) -> LoadedPlayer:
         """Load the player; UserError if the checkpoint does not fit its config."""

@@ -149,6 +149,14 @@ def slot_of(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
 
 
 @inline
+def is_known(search: ExpectimaxSettings, memory: Memory, slot: np.uint64, key: np.uint64, plies: int) -> bool:
+    """Return whether a slot holds the value of a node for a search of so many plies below it."""
+    remembered = np.int64(memory.node_plies[slot])
+    is_deep = remembered == plies or (search.takes_deeper and remembered > plies)
+    return bool(memory.node_boards[slot] == key and is_deep)
+
+
+@inline
 def is_late(search: ExpectimaxSettings, memory: Memory) -> bool:
     """Return whether the time for this move is over."""
     return bool(search.seconds > 0 and seconds() > memory.deadline[0])

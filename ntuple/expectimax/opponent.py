@@ -20,7 +20,7 @@ import numpy as np
 
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import leaf_value
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_late, key_of, slot_of
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.game.any_game import (
     AnyRules,
     count_placements,
@@ -127,10 +127,8 @@ def least_value(
         return leaf_value(rules, network, heuristic, search, memory, after)
     key, remembers = key_of(rules, after)
     slot = slot_of(memory.node_boards, key)
-    if remembers and memory.node_boards[slot] == key:
-        remembered = np.int64(memory.node_plies[slot])
-        if remembered == plies or (search.takes_deeper and remembered > plies):
-            return memory.node_values[slot]
+    if remembers and is_known(search, memory, slot, key, plies):
+        return memory.node_values[slot]
     total = np.float32(0)
     if search.opponent.chooses_tile:
         ways, total = count_placements(rules, after), np.float32(np.inf)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_late, key_of, slot_of
+from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.expectimax.opponent import least_value
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, count_cells, is_same, kth_cell, level_at, max_cell
@@ -61,10 +61,8 @@ def chance_value(
     slot = slot_of(memory.node_boards, key)
     # With least_probability > 0 the value of a node above the last layer depends on the path to it.
     remembers = remembers and (plies == 1 or search.least_probability == 0)
-    if remembers and memory.node_boards[slot] == key:
-        remembered = np.int64(memory.node_plies[slot])
-        if remembered == plies or (search.takes_deeper and remembered > plies):
-            return memory.node_values[slot]
+    if remembers and is_known(search, memory, slot, key, plies):
+        return memory.node_values[slot]
     total = np.float32(0)
     if plies == 1:
         total = above_leaves(rules, network, heuristic, search, memory, after)

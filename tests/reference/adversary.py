@@ -61,11 +61,13 @@ def moves(game: Game, state: State, plies: int, kind: str, leaf: Callable[[After
     found = []
     for action in range(4):
         move = game.move(state, action)
-        found.append(float("-inf") if move is None else move.points + _least(game, move.after, plies - 1, kind, leaf))
+        found.append(float("-inf") if move is None else move.points + least(game, move.after, plies - 1, kind, leaf))
     return found
 
 
-def _least(game: Game, after: Afterstate, plies: int, kind: str, leaf: Callable[[Afterstate], float]) -> float:
+def least(game: Game, after: Afterstate, plies: int, kind: str, leaf: Callable[[Afterstate], float]) -> float:
+    """Return Vmin of an afterstate with `plies` layers of afterstates below it."""
+
     def value_of(state: State) -> float:
         best = max(moves(game, state, plies, kind, leaf))
         return best if best > float("-inf") else 0.0

@@ -10,7 +10,7 @@ from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.known import find_game
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.memory import Memory, make_memory, make_search
-from ntuple.expectimax.opponent import worst_placement
+from ntuple.expectimax.opponent import least_value, worst_placement
 from ntuple.expectimax.search import search_moves
 from ntuple.game.any_game import AnyRules, afterstate, make_game_rules
 from ntuple.game.bitboard import Board
@@ -54,7 +54,7 @@ class Case:
         self.rules: AnyRules = make_game_rules(name, *shape)
         hints = {"game": name, "levels": 16, "hints": self.game.num_hints} if name != "2048" else {}
         self.network: Network = random_network(*shape, patterns, **hints)
-        self.memory: Memory = make_memory(self.rules, self.network, 8, 8)
+        self.memory: Memory = make_memory(self.rules, self.network, 8, 14)
         self._lookup = make_lookup(self.network, 1)
 
     def leaf(self, after: Afterstate) -> float:
@@ -77,6 +77,19 @@ def test_equals_plain_recursion(
         np.testing.assert_allclose(values, expected, rtol=1e-5, atol=2e-3)
 
 
+def test_a_bound_is_not_remembered_as_a_value() -> None:
+    """With a high alpha the search of an afterstate ends early; a later search of it finds its value."""
+    case = Case("2048", (2, 3), "012,0134")
+    arguments = (case.rules, case.network, None, make_search(ExpectimaxConfig(opponent="minimax")), case.memory)
+    for state in positions(case.game, *case.shape, 10):
+        move = next(move for action in range(4) if (move := case.game.move(state, action)))
+        after = encode_state(State(move.after.board))
+        assert least_value(*arguments, after, 2, np.float32(1e6)) <= 1e6
+        expected = reference.least(case.game, move.after, 2, "minimax", case.leaf)
+        found = least_value(*arguments, after, 2, np.float32(-np.inf))
+        assert found == pytest.approx(expected, rel=1e-5, abs=2e-3)
+
+
 @pytest.mark.parametrize("kind", ["minimax", "expectiminimax"])
 @pytest.mark.parametrize("one", SEARCHES[1:4], ids=lambda one: one[0])
 def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, kind: str) -> None:
@@ -87,7 +100,7 @@ def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, 
         move = next(move for action in range(4) if (move := case.game.move(state, action)))
         action = next(action for action in range(4) if case.game.move(state, action))
         after, _ = afterstate(case.rules, encode_state(state), action)
-        bits = np.uint64(random.Random(number).getrandbits(64))
+        bits = np.uint64((0, 2**64 - 1)[number % 2])  # the first tile of the game, or the last
         worst, level = worst_placement(case.rules, case.network, None, search, case.memory, back(after), bits)
         values: dict[tuple, list[float]] = {}
         chosen: tuple = ()
