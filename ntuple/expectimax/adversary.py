@@ -15,13 +15,11 @@ from ntuple.core.interfaces import Analysis, Games, Watch, unwatched
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
-from ntuple.expectimax.opponent import worst_placement
-from ntuple.game.any_game import AnyRules, afterstate, goals_of, place_points
-from ntuple.game.bitboard import ONE
-from ntuple.game.episode import BOARD_HI, COLUMNS, MOVES, RNG, SCORE, board_of, set_board, spawn_code
+from ntuple.expectimax.opponent import go_on_against
+from ntuple.game.any_game import AnyRules, afterstate, goals_of
+from ntuple.game.episode import BOARD_HI, COLUMNS, board_of, spawn_code
 from ntuple.game.family_events import draws_of
 from ntuple.game.jit import kernel
-from ntuple.game.rng import mix, step
 from ntuple.game.rollout import PlayedGame, boards_of, open_game, play_by_analysis
 from ntuple.players.one_by_one import collect
 from ntuple.tables.network import Network
@@ -45,13 +43,9 @@ def make_moves_against(
     for i in range(rows.shape[0]):
         row = rows[i]
         after, reward = afterstate(rules, board_of(row), actions[i])
-        row[RNG] = step(row[RNG])
         memory.node_boards[:] = NO_BOARD  # so that a game does not depend on the games beside it
-        board, level = worst_placement(rules, network, heuristic, search, memory, after, mix(row[RNG]))
-        set_board(row, board)
-        row[SCORE] += reward + np.uint64(place_points(rules, level))
-        row[MOVES] += ONE
-        spawns[i], points[i] = spawn_code(rules, after, board), np.int64(reward)
+        go_on_against(rules, network, heuristic, search, memory, row, after, reward)
+        spawns[i], points[i] = spawn_code(rules, after, board_of(row)), np.int64(reward)
 
 
 class Adversary:

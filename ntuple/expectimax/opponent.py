@@ -31,8 +31,10 @@ from ntuple.game.any_game import (
     placement,
     places,
 )
-from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
-from ntuple.game.jit import inline_once, kernel
+from ntuple.game.bitboard import ONE, Board, count_cells, is_same, kth_cell
+from ntuple.game.episode import MOVES, RNG, SCORE, Row, put_tile
+from ntuple.game.jit import inline, inline_once, kernel
+from ntuple.game.rng import mix, step
 from ntuple.players.greedy import valued_afterstate
 from ntuple.tables.network import Network
 
@@ -196,3 +198,23 @@ def worst_placement(
         if value < least:
             least, chosen, placed = value, board, level
     return chosen, placed
+
+
+@inline
+def go_on_against(
+    rules: AnyRules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    row: Row,
+    after: Board,
+    reward: np.uint64,
+) -> None:
+    """Make a move in a game, and let the opponent place a tile."""
+    row[RNG] = step(row[RNG])
+    board, level = worst_placement(rules, network, heuristic, search, memory, after, mix(row[RNG]))
+    points = np.uint64(place_points(rules, level))
+    put_tile(rules, row, after, board, points)
+    row[SCORE] += reward + points
+    row[MOVES] += ONE

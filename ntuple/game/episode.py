@@ -58,12 +58,18 @@ def go_on(rules: AnyRules, row: Row, after: Board, reward: np.uint64) -> None:
 @inline
 def place_tile(rules: AnyRules, row: Row, after: Board) -> np.uint64:
     """Place a tile on an afterstate; return its points."""
-    row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
     row[RNG] = step(row[RNG])
     board, points = spawn(rules, after, mix(row[RNG]))
+    put_tile(rules, row, after, board, points)
+    return points
+
+
+@inline
+def put_tile(rules: AnyRules, row: Row, after: Board, board: Board, points: np.uint64) -> None:
+    """Go from an afterstate to the board with a placed tile of so many points, without the score."""
+    row[AFTER_LO], row[AFTER_HI] = after.lo, after.hi
     set_board(row, board)
     _keep_placed(rules, row, points)
-    return points
 
 
 @inline

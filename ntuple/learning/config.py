@@ -6,6 +6,7 @@ from pydantic import Field
 
 from ntuple.core.games.definition import MOST_LEVELS, Game
 from ntuple.core.games.known import GAMES, find_game
+from ntuple.core.opponents import CHANCE, OpponentName
 from ntuple.core.rules import check_sides
 from ntuple.core.settings import Settings, Share, group, setting
 from ntuple.mcts.config import MCTSConfig
@@ -293,6 +294,9 @@ class NTupleConfig(Settings):
     v_init: float = setting(
         0.0, "Initial value of every board, in points; 320,000 in Guei et al. 2022.", at_least=0, below=1e9
     )
+    opponent: OpponentName = setting(
+        CHANCE, "Who places the tiles of training games, by the values that are learned (ntuple/core/opponents.py)."
+    )
     target: TargetConfig = group(TargetConfig)
     step_size: StepSizeConfig = group(StepSizeConfig)
     exploration: ExplorationConfig = group(ExplorationConfig)
@@ -312,6 +316,7 @@ class NTupleConfig(Settings):
             )
             self.refuse("network", f"smaller tuples, or fewer levels: {most}")
         self._check_values()
+        self._check_opponent()
         self._check_start()
 
     def _check_stages(self) -> None:
@@ -334,6 +339,13 @@ class NTupleConfig(Settings):
             )
         if self.start.kind == "boundary" and not self.frozen_stages:
             raise ValueError("start.kind is 'boundary', which needs frozen stages; give frozen_stages, for example 1")
+
+    def _check_opponent(self) -> None:
+        """Refuse targets that are means over drawn tiles, and values that an opponent cannot read."""
+        means = self.target.method == "expected" or self.target.search.simulations > 1
+        if self.opponent != CHANCE and (means or self.values != "afterstate"):
+            wrong = "target.method=expected, target.search" if means else "values"
+            self.refuse("opponent", f"{CHANCE}, or leave out {wrong}: an opponent does not draw the tiles")
 
     def _check_start(self) -> None:
         """Check the starts that make up boards."""

@@ -112,6 +112,7 @@ class NTupleLearner:
             method=method,
             exploration=exploration,
             search=config.target.search,
+            opponent=config.opponent,
         )
 
         began = time.perf_counter()

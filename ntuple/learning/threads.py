@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.opponents import CHANCE, OpponentName
 from ntuple.files.safetensors import Tensors
 from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import COLUMNS
@@ -25,6 +26,7 @@ from ntuple.tables.placement import pin
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
+from ntuple.td.placing import make_placing
 from ntuple.td.planning import make_planning
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
@@ -54,6 +56,7 @@ class Stretch(NamedTuple):
     method: LearningRule
     exploration: Exploration | None
     search: TargetSearchConfig  # of the target
+    opponent: OpponentName  # who places the tiles
 
 
 def make_thread_games(config: NTupleConfig, rules: AnyRules, seed: int) -> ThreadGames:
@@ -135,6 +138,7 @@ def _make_learn_slice(
         exploration=stretch.exploration,
         starts=games.starts[i],
         planning=make_planning(*world, search.mcts, search.plays) if search.simulations > 1 else None,
+        placing=make_placing(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
         expects=True if stretch.method.target.method == EXPECTED else None,
         scratch=make_scratch(stretch.network),
         counts=counts,

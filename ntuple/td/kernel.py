@@ -42,6 +42,7 @@ from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
+from ntuple.td.placing import Placing, place_against
 from ntuple.td.planning import Planning, planned_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
@@ -75,6 +76,7 @@ class Training(NamedTuple):
     exploration: Exploration | None  # None: greedy play
     starts: Starts | None  # None: games begin with two tiles
     planning: Planning | None  # the search of the target; None: the target is r + V of the best move
+    placing: Placing | None  # the opponent that places the tiles; None: they are drawn
     expects: bool | None  # True: the target is EXPECTED; None: it is another one
     scratch: Scratch
     counts: NDArray[np.float64]  # [16] to which the counts are added
@@ -111,7 +113,7 @@ def train(training: Training, num_moves: int) -> None:
                 count_game(rules, row, counts)
                 _begin(rules, training.starts, history, game, row)
             else:
-                _go_on(training, training.starts, history, game, move)
+                _go_on(training, training.starts, training.placing, history, game, move)
                 moves_made += 1
             look_ahead(rules, network, board_of(row), scratch, game)
             if moves_made == num_moves:
@@ -176,7 +178,14 @@ def _begin(rules: AnyRules, starts: Starts | None, history: History | None, game
 
 
 @inline
-def _go_on(training: Training, starts: Starts | None, history: History | None, game: int, move: ChosenMove) -> None:
+def _go_on(
+    training: Training,
+    starts: Starts | None,
+    placing: Placing | None,
+    history: History | None,
+    game: int,
+    move: ChosenMove,
+) -> None:
     """Make a move in a game, and store it or begin to load the entries of its afterstate."""
     network, lookup, row = training.network, training.scratch.lookup, training.games[game]
     moves = int(row[MOVES])
@@ -188,7 +197,10 @@ def _go_on(training: Training, starts: Starts | None, history: History | None, g
             prefetch_memory(network, lookup, ROWS * game + LEARN)
     else:
         remember(history, game, moves, move.after, with_placed(training.rules, row, move.reward))
-    go_on(training.rules, row, move.after, np.uint64(move.reward))
+    if placing is None:
+        go_on(training.rules, row, move.after, np.uint64(move.reward))
+    else:
+        place_against(training.rules, network, placing, row, move.after, np.uint64(move.reward))
 
 
 @kernel

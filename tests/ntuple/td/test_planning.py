@@ -112,6 +112,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
             exploration=None,
             starts=None,
             planning=make_planning(rules, network, search.mcts, plays),
+            placing=None,
             expects=None,
             scratch=make_scratch(network),
             counts=counts,

@@ -249,6 +249,7 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
         exploration=None,
         starts=starts,
         planning=None,
+        placing=None,
         expects=None,
         scratch=make_scratch(network),
         counts=np.zeros(COUNTS_SIZE),
