@@ -33,9 +33,12 @@ def test_training_finds_the_exact_value_of_minimax(game: str) -> None:
     solution = Solution(2, 2, NONE, NONE, solve(2, 2, game=game, opponent="minimax"), game, "minimax")
     for played in player.play_each(range(40), 3):
         (lo, hi), *_ = states_of(rules, played.opening, played.actions, played.spawns)
-        worth = solution.look_up(np.array(decode_state(rules, Board(lo, hi)).board)).state
+        board = np.array(decode_state(rules, Board(lo, hi)).board, np.uint8)
+        worth = solution.look_up(board).state
         assert worth is not None
         assert played.score == worth.expected
+        values = player.analyse(board[np.newaxis], np.zeros(1, np.uint32)).value
+        assert values.max() == pytest.approx(worth.expected, abs=0.5)
 
 
 @pytest.mark.parametrize(
