@@ -29,7 +29,16 @@ PORT = 2048
 
 def add(commands: Parser) -> None:
     """Add the commands."""
-    for add_command in (_add_evaluate, _add_moves, _add_serve, _add_play, _add_replay, _add_diagnose):
+    for add_command in (
+        _add_evaluate,
+        _add_moves,
+        _add_serve,
+        _add_play,
+        _add_replay,
+        _add_diagnose,
+        _add_tournament,
+        _add_arena,
+    ):
         add_command(commands)
 
 
@@ -311,3 +320,62 @@ def _add_diagnose(commands: Parser) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of boards and games (default: 1)")
     add_json(parser)
+
+
+def _add_tournament(commands: Parser) -> None:
+    parser = commands.add_command(
+        "tournament",
+        _run_tournament,
+        "let programs play against each other, as player and as adversary",
+        epilog="docs/tournament.md explains the protocol, the limits and the table",
+    )
+    parser.add_argument(
+        "players", nargs="+", metavar="PLAYER", help=f"{PLAYERS}, with options of a search; or the command of a program"
+    )
+    parser.add_argument("--rounds", type=int, default=10, metavar="R", help="rounds of all pairs (default: 10)")
+    parser.add_argument("--games", type=int, default=1, metavar="N", help="openings of a pair in a round (default: 1)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the openings and drawn tiles (default: 0)")
+    parser.add_argument(
+        "--board", default="4x4", help='rows x columns, with a game such as "threes 4x4" (default: 4x4)'
+    )
+    parser.add_argument("--out", type=Path, default=Path("tournament"), help="folder (default: tournament)")
+    parser.add_argument("--move-seconds", type=float, default=1.0, metavar="S", help="for an answer (default: 1)")
+    parser.add_argument("--game-seconds", type=float, default=600.0, metavar="S", help="for a game (default: 600)")
+    parser.add_argument(
+        "--memory", type=int, default=4096, metavar="MIB", help="of each process of a program (default: 4096; 0: all)"
+    )
+
+
+def _run_tournament(arguments: argparse.Namespace) -> int:
+    from launch.tournament.program import Limits
+    from launch.tournament.tournament import Request, run_tournament
+
+    for option, value in (("--move-seconds", arguments.move_seconds), ("--game-seconds", arguments.game_seconds)):
+        if not 0 < value < 1e6:
+            raise UserError(f"{option} is {value:g}; give seconds above 0")
+    if arguments.memory < 0:
+        raise UserError(f"--memory is {arguments.memory}; give MiB, or 0 for no limit")
+    limits = Limits(arguments.move_seconds, arguments.game_seconds, most_bytes=arguments.memory << 20)
+    words = (arguments.games, arguments.rounds, arguments.seed, arguments.board, arguments.out)
+    return run_tournament(Request(arguments.players, *words, limits))
+
+
+def _add_arena(commands: Parser) -> None:
+    parser = commands.add_command(
+        "arena",
+        _run_arena,
+        "be a program of a tournament: answer its lines on the standard input",
+        usage="muzero2048 arena [-h] [PATH] [options] [search.key=value ...]",
+        epilog="docs/tournament.md explains the protocol",
+    )
+    add_player(parser)
+    add_search(parser)
+
+
+def _run_arena(arguments: argparse.Namespace) -> None:
+    from launch.evaluation.loading import UNTRAINED, find_player
+    from launch.tournament.arena import serve
+
+    path, options = player_and_search(arguments)
+    path = path or _default_player()
+    serve(find_player(path, options, arguments.board if path in UNTRAINED else None))

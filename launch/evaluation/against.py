@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.notation import game_of
@@ -13,6 +13,9 @@ from launch.experiment.interfaces import Player
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import board_name, find_game
 from ntuple.core.opponents import CHANCE, opponent_of
+
+if TYPE_CHECKING:
+    from ntuple.expectimax.adversary import Adversary
 
 MOST_PLIES = 8
 
@@ -46,8 +49,15 @@ class Against:
         return {"against": {"opponent": self.opponent, "plies": self.plies, "values": self.of}}
 
     def wrap(self, player: Player, game: str, rows: int, columns: int) -> Player:
-        """Return the player whose games are against this adversary; UserError if its values cannot be loaded."""
-        from ntuple.expectimax.adversary import Adversary, PlayerAgainst
+        """Return the player whose games are against this adversary; errors as of `load`."""
+        from ntuple.expectimax.adversary import PlayerAgainst
+        from ntuple.game.any_game import make_game_rules
+
+        return PlayerAgainst(make_game_rules(game, rows, columns), player, self.load(game, rows, columns))
+
+    def load(self, game: str, rows: int, columns: int) -> "Adversary":
+        """Load the adversary; UserError if its values cannot be loaded."""
+        from ntuple.expectimax.adversary import Adversary
         from ntuple.expectimax.config import ExpectimaxConfig, HeuristicConfig
         from ntuple.expectimax.heuristic import make_heuristic
         from ntuple.game.any_game import make_game_rules
@@ -64,7 +74,7 @@ class Against:
                 _, values = load_afterstate_values(self.checkpoint, settings, "an adversary")
         except ValueError as error:
             raise UserError(f"{self.path}: {error}") from error
-        return PlayerAgainst(rules, player, Adversary(rules, values, config, available_cores()))
+        return Adversary(rules, values, config, available_cores())
 
 
 def find_against(

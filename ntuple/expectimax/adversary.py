@@ -15,8 +15,9 @@ from ntuple.core.interfaces import Analysis, Games, Watch, unwatched
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
-from ntuple.expectimax.opponent import go_on_against
+from ntuple.expectimax.opponent import go_on_against, worst_placement
 from ntuple.game.any_game import AnyRules, afterstate, goals_of
+from ntuple.game.bitboard import Board
 from ntuple.game.episode import BOARD_HI, COLUMNS, board_of, spawn_code
 from ntuple.game.family_events import draws_of
 from ntuple.game.jit import kernel
@@ -62,6 +63,11 @@ class Adversary:
         self._heuristic = values if isinstance(values, Heuristic) else None
         self._search = make_search(config)
         self._memories = [make_memory(rules, self._network, 4, NODE_BITS) for _ in range(threads)]
+
+    def place(self, rules: AnyRules, after: Board, drawn: int) -> Board:
+        """Place a tile on one afterstate; arguments as of `worst_placement`."""
+        arguments = (rules, self._network, self._heuristic, self._search, self._memories[0])
+        return worst_placement(*arguments, after, drawn)[0]
 
     def make_moves(
         self,

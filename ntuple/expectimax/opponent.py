@@ -170,18 +170,17 @@ def worst_placement(
     search: ExpectimaxSettings,
     memory: Memory,
     after: Board,
-    bits: np.uint64,
+    drawn: int,
 ) -> tuple[Board, int]:
     """Choose the placement after which the best reply of `search.plies` plies is worst, the first among equals.
 
     Args:
-        bits: random; they draw what the opponent does not choose.
+        drawn: number of a placement, whose tile and hint an opponent that does not choose them places.
 
     Returns:
         The state after the placement, and the level of the placed tile.
     """
     cells, ways = places(rules, after), count_placements(rules, after)
-    drawn = drawn_placement(rules, after, bits)
     tile = drawn // (ways // count_tiles(rules, after))
     choices = ways if search.opponent.chooses_tile else 1
     least, chosen, placed = np.float32(np.inf), after, 0
@@ -213,7 +212,8 @@ def go_on_against(
 ) -> None:
     """Make a move in a game, and let the opponent place a tile."""
     row[RNG] = step(row[RNG])
-    board, level = worst_placement(rules, network, heuristic, search, memory, after, mix(row[RNG]))
+    drawn = drawn_placement(rules, after, mix(row[RNG]))
+    board, level = worst_placement(rules, network, heuristic, search, memory, after, drawn)
     points = np.uint64(place_points(rules, level))
     put_tile(rules, row, after, board, points)
     row[SCORE] += reward + points

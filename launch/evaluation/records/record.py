@@ -180,14 +180,14 @@ def write_record(record: GameRecord) -> str:
     Rewards of 0 are left out, so a record whose rewards are all 0 is read back as a record without rewards.
     """
     between = " " if record.game.bag else ""  # the dissertation writes the two spawns of 2048 without one
-    parts = [between.join(_spawn_text(record.game, code) for code in record.opening)]
+    parts = [between.join(spawn_text(record.game, code) for code in record.opening)]
     for t in range(len(record.actions)):
         parts.append("#" + ACTIONS[record.actions[t]])
         if record.rewards is not None and record.rewards[t]:
             parts.append(f"[{record.rewards[t]}]")
         if record.milliseconds is not None:
             parts.append(f"({np.format_float_positional(record.milliseconds[t], trim='-')})")
-        parts.append(_spawn_text(record.game, int(record.spawns[t])))
+        parts.append(spawn_text(record.game, int(record.spawns[t])))
     return " ".join(parts)
 
 
@@ -280,12 +280,13 @@ def _judge(read: _Reading, rows: int, columns: int, game: Game) -> tuple[Judgeme
 def _text_at(read: _Reading, number: int, game: Game) -> str:
     """Return the text of the move or spawn with this number."""
     if number <= game.initial_tiles:
-        return _spawn_text(game, read.opening[number - 1])
+        return spawn_text(game, read.opening[number - 1])
     turn, is_spawn = divmod(number - game.initial_tiles - 1, 2)
-    return _spawn_text(game, int(read.spawns[turn])) if is_spawn else "#" + ACTIONS[read.actions[turn]]
+    return spawn_text(game, int(read.spawns[turn])) if is_spawn else "#" + ACTIONS[read.actions[turn]]
 
 
-def _spawn_text(game: Game, code: int) -> str:
+def spawn_text(game: Game, code: int) -> str:
+    """Return the text of a spawn with its hint, such as "61" or "61+3"."""
     event = event_of(game, code)
     return f"{LEVELS[event.cell]}{LEVELS[event.level]}" + (f"+{event.hint}" if event.hint else "")
 
@@ -313,7 +314,12 @@ def _codes(game: Game) -> dict[str, int]:
     hints = range(1, game.num_hints + 1) if game.bag else (0,)
     events = itertools.product(range(CELLS), game.placed_levels, hints)
     codes = [event_code(game, PlacedTile(*event)) for event in events]
-    return {_spawn_text(game, code): code for code in codes}
+    return {spawn_text(game, code): code for code in codes}
+
+
+def code_of_spawn(game: Game, text: str) -> int:
+    """Return the code of a spawn from its text; KeyError if it is none of the game."""
+    return _codes(game)[text]
 
 
 def _spawn_codes(texts: Sequence[str], game: Game) -> Int16[np.ndarray, " S"]:

@@ -12,7 +12,7 @@ from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.memory import Memory, make_memory, make_search
 from ntuple.expectimax.opponent import least_value, worst_placement
 from ntuple.expectimax.search import search_moves
-from ntuple.game.any_game import AnyRules, afterstate, make_game_rules
+from ntuple.game.any_game import AnyRules, afterstate, count_placements, make_game_rules
 from ntuple.game.bitboard import Board
 from ntuple.game.family_events import decode_state, encode_state
 from ntuple.tables.entries import make_lookup
@@ -100,8 +100,8 @@ def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, 
         move = next(move for action in range(4) if (move := case.game.move(state, action)))
         action = next(action for action in range(4) if case.game.move(state, action))
         after, _ = afterstate(case.rules, encode_state(state), action)
-        bits = np.uint64((0, 2**64 - 1)[number % 2])  # the first tile of the game, or the last
-        worst, level = worst_placement(case.rules, case.network, None, search, case.memory, back(after), bits)
+        drawn = number % int(count_placements(case.rules, back(after)))
+        worst, level = worst_placement(case.rules, case.network, None, search, case.memory, back(after), drawn)
         values: dict[tuple, list[float]] = {}
         chosen: tuple = ()
         for event in case.game.events(move.after):

@@ -1,0 +1,1 @@
+"""Tournaments: programs that play against each other, as player and as adversary; the protocol, ratings."""

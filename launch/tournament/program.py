@@ -1,0 +1,160 @@
+"""A program in a tournament: a process that answers lines, within limits of time, memory, output and processes."""
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from launch.tournament import processes
+
+CONFINE = Path(__file__).with_name("confine.py")
+MOST_LINE = 256  # bytes of an answer
+MOST_WAITING = 1 << 16  # bytes that may wait to be read
+LOOK_SECONDS = 0.05  # between two looks at the processes of a program that has not answered
+END_SECONDS = 1.0  # for a program to end by itself after "@ exit"
+
+
+class Fault(StrEnum):
+    """What a program can do wrong. It loses the game."""
+
+    START = "did not start"
+    ENDED = "ended during the game"
+    SLOW = "took too long for a move"
+    OVER_TIME = "took too long for the game"
+    TEXT = "answered what is no action"
+    ILLEGAL = "broke the rules"
+    FLOOD = "wrote too much"
+    PROCESSES = "started too many processes"
+
+
+class ProgramError(Exception):
+    """A program made a fault."""
+
+    def __init__(self, program: str, fault: Fault, detail: str = "") -> None:
+        super().__init__(f"{fault}: {detail}" if detail else str(fault))
+        self.program = program  # its name
+
+
+class Limits(NamedTuple):
+    """Limits of each program."""
+
+    move_seconds: float = 1.0  # for one answer
+    game_seconds: float = 600.0  # for all answers of a game
+    start_seconds: float = 120.0  # for the first answer: it compiles
+    most_bytes: int = 4 << 30  # address space of each of its processes; 0: none
+    most_processes: int = 64
+
+
+_running: list["Program"] = []  # all that live, so that the end of one spares the others
+
+
+class Program:
+    """A running program; it is started by its first question, and again after a fault."""
+
+    def __init__(self, name: str, command: Sequence[str], limits: Limits) -> None:
+        self.name, self._command, self._limits = name, list(command), limits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._waiting = b""
+        self.seconds = 0.0  # of its answers since the program was told of a game
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process was started and not ended here."""
+        return self._process is not None
+
+    def start(self) -> None:
+        """Start the process, if it does not run."""
+        if self._process is not None:
+            return
+        words = [sys.executable, "-I", str(CONFINE), str(self._limits.most_bytes), *self._command]
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        self._waiting = b""
+        _running.append(self)
+        os.set_blocking(self._output, False)
+
+    def end(self) -> None:
+        """End the process and all that it started."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        _running.remove(self)
+        others = [other._process.pid for other in _running if other._process is not None]
+        processes.end(process.pid, others)
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):  # the other end is closed
+                    pipe.close()
+        process.wait()
+
+    def tell(self, line: str) -> None:
+        """Send a line.
+
+        Raises:
+            ProgramError: the program has ended, or reads nothing.
+        """
+        self.start()
+        assert self._process
+        assert self._process.stdin
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise ProgramError(self.name, Fault.ENDED) from error
+
+    def ask(self, line: str, seconds: float) -> str:
+        """Send a line and return the line that the program answers.
+
+        Raises:
+            ProgramError: it ended, took longer than `seconds`, or broke another limit.
+        """
+        self.tell(line)
+        began = time.monotonic()
+        looked = began
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._output, selectors.EVENT_READ)
+            while b"\n" not in self._waiting:
+                now = time.monotonic()
+                if now - began > seconds:
+                    raise ProgramError(self.name, Fault.SLOW, f"more than {seconds:g} s")
+                if now - looked > LOOK_SECONDS:
+                    self.check_processes()
+                    looked = time.monotonic()
+                if selector.select(min(LOOK_SECONDS, max(0.0, seconds - (now - began)) + 0.001)):
+                    self._read()
+        self.seconds += time.monotonic() - began
+        answer, _, self._waiting = self._waiting.partition(b"\n")
+        if len(answer) > MOST_LINE:
+            raise ProgramError(self.name, Fault.FLOOD, f"a line of {len(answer)} bytes")
+        return answer.decode("ascii", "replace").strip()
+
+    def check_processes(self) -> None:
+        """Raise ProgramError if the program has too many processes."""
+        assert self._process is not None
+        count = len(processes.below([self._process.pid]))
+        if count > self._limits.most_processes:
+            raise ProgramError(self.name, Fault.PROCESSES, f"more than {self._limits.most_processes}")
+
+    @property
+    def _output(self) -> int:
+        assert self._process
+        assert self._process.stdout
+        return self._process.stdout.fileno()
+
+    def _read(self) -> None:
+        try:
+            read = os.read(self._output, MOST_WAITING)
+        except BlockingIOError:
+            return
+        if not read:
+            raise ProgramError(self.name, Fault.ENDED)
+        self._waiting += read
+        if len(self._waiting) > MOST_WAITING or (b"\n" not in self._waiting and len(self._waiting) > MOST_LINE):
+            raise ProgramError(self.name, Fault.FLOOD, f"more than {MOST_LINE} bytes without an end of line")

@@ -1,0 +1,171 @@
+"""`muzero2048 tournament`: every pair of programs plays both sides of the same openings.
+
+The folder of a tournament has
+
+    games.jsonl      a header, then a game a line, written when it ends
+    records.txt      the games in the notation of `judge`, written at the end
+    tournament.html  the table and all games, written at the end
+
+so a tournament that was stopped or killed goes on with the same command and plays no finished game again.
+"""
+
+import itertools
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from launch.errors import UserError
+from launch.evaluation.boards.notation import parse_named_board
+from launch.evaluation.loading import is_player
+from launch.files import write_text
+from launch.locks import take_lock
+from launch.progress import progress_line
+from launch.signals import STOPPED, StopSignals
+from launch.tournament import page, processes
+from launch.tournament.program import Limits, Program
+from launch.tournament.referee import Match, play_match
+from launch.tournament.standings import standings, table_text
+from ntuple.core.games.known import board_name
+from ntuple.game.any_game import make_game_rules
+
+FORMAT = "muzero2048 tournament 1"
+GAMES, RECORDS, PAGE = "games.jsonl", "records.txt", "tournament.html"
+
+
+class Request(NamedTuple):
+    """Options of the command line."""
+
+    players: Sequence[str]
+    games: int  # openings of a pair in a round
+    rounds: int
+    seed: int
+    board: str
+    out: Path
+    limits: Limits
+
+
+def run_tournament(request: Request) -> int:
+    """Play the games that the folder lacks, print the table, and write records and page; return the exit code."""
+    if request.games < 1 or request.rounds < 1:
+        raise UserError("--games and --rounds are at least 1")
+    game, rows, columns = parse_named_board(request.board)
+    rules = make_game_rules(game.name, rows, columns)
+    board = board_name(rows, columns, game.name)
+    commands = commands_of(request.players, request.board)
+    programs = {name: Program(name, command, request.limits) for name, command in commands.items()}
+    header = {"format": FORMAT, "board": board, "seed": request.seed, "players": commands}
+    processes.adopt_orphans()
+    with (
+        _open(request.out, header) as file,
+        StopSignals("stopping", "the finished games are kept, and the same command goes on") as stop,
+    ):
+        matches = _read(file, request.out)
+        played = {(match.player, match.adversary, match.opening) for match in matches}
+        missing = [pair for pair in schedule(list(programs), request.games, request.rounds) if pair not in played]
+        doing = "no game to play"
+        try:
+            with progress_line("tournament", lambda: doing):
+                for number, (player, adversary, opening) in enumerate(missing):
+                    if stop.requested:
+                        print(f"stopped; the finished games are in {request.out / GAMES}, the same command goes on")
+                        return STOPPED
+                    doing = f"game {number + 1:,} of {len(missing):,}: {player} against {adversary}"
+                    sides = programs[player], programs[adversary]
+                    match = play_match(*sides, game, rules, request.seed, opening, request.limits)
+                    file.write(json.dumps(match._asdict()) + "\n")
+                    file.flush()
+                    matches.append(match)
+        finally:
+            for program in programs.values():
+                program.end()
+    wanted = set(schedule(list(programs), request.games, request.rounds))
+    matches = [match for match in matches if (match.player, match.adversary, match.opening) in wanted]
+    table = standings(list(programs), matches)
+    print(table_text(table))
+    records = [f"% board {board}", *(match.record for match in matches if match.record), ""]
+    write_text(request.out / RECORDS, "\n".join(records))
+    write_text(request.out / PAGE, page.text(table, matches, board))
+    print(f"{len(matches):,} games; records and page in {request.out}")
+    return 0
+
+
+def schedule(names: Sequence[str], games: int, rounds: int) -> Iterator[tuple[str, str, int]]:
+    """Yield (player, adversary, number of the opening) of all games in their order."""
+    for opening in range(rounds * games):
+        for one, other in itertools.combinations(names, 2):
+            yield one, other, opening
+            yield other, one, opening
+
+
+def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
+    """Return the command of each program by its name; UserError if there are fewer than two, or one is not there.
+
+    A player is a checkpoint, a run or a player without training, with options of a search behind it, or the command of
+    a program. Before it may stand a name: `NAME=PLAYER`.
+    """
+    commands: dict[str, list[str]] = {}
+    for text in players:
+        name, has_name, rest = text.partition("=")
+        if not has_name or " " in name or "/" in name or name.startswith("-"):
+            name, rest = "", text
+        words = shlex.split(rest)
+        if not words:
+            raise UserError(f"{text!r} is no player; give a run, a player without training, or a program")
+        if is_player(words[0]) and not shutil.which(words[0]):
+            command = [sys.executable, "-m", "launch", "arena", *words, "--board", board]
+        elif shutil.which(words[0]):
+            command = words
+        else:
+            raise UserError(f"{words[0]} is neither a player nor a program; give a run, or a program that can be run")
+        name = name or Path(words[0]).name
+        if name in commands:
+            raise UserError(f"two players are called {name}; name one of them, such as other={shlex.quote(rest)}")
+        if ":" in name or not name.isprintable():
+            raise UserError(f"a player is called {name!r}; give another name, such as other={shlex.quote(rest)}")
+        commands[name] = command
+    if len(commands) < 2:
+        raise UserError("a tournament needs two players or more")
+    return commands
+
+
+def _open(out: Path, header: dict[str, Any]) -> IO[str]:
+    """Open the file of games and lock it; UserError if it is of another tournament, or in use."""
+    path = out / GAMES
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+        take_lock(file)
+    except BlockingIOError as error:
+        raise UserError(f"{path} is in use: another process plays this tournament") from error
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}; name another --out") from error
+    file.seek(0)
+    first = file.readline()
+    if not first:
+        file.write(json.dumps(header) + "\n")
+        file.flush()
+    elif first.rstrip("\n") != json.dumps(header):
+        file.close()
+        raise UserError(f"{path} is of a tournament with other players, board or seed; name another --out")
+    return file
+
+
+def _read(file: IO[str], out: Path) -> list[Match]:
+    """Return the games of the file; an incomplete last line, which a killed process left, is removed."""
+    file.seek(0)
+    lines = file.read().splitlines(keepends=True)
+    matches, kept = [], len(lines[0].encode())
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            matches.append(Match(**json.loads(line)))
+            kept += len(line.encode())
+        except (ValueError, TypeError) as error:
+            if number < len(lines) or line.endswith("\n"):
+                raise UserError(f"{out / GAMES}, line {number}: no game; delete the line") from error
+    file.truncate(kept)
+    file.seek(0, 2)
+    return matches

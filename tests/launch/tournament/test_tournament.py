@@ -1,0 +1,104 @@
+"""Tournaments of programs of all kinds: what goes wrong loses the game, and nothing is left behind."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from launch.cli import main
+from launch.tournament.processes import below
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+PLAIN = (EXAMPLES / "arena_player.py").read_text()
+HEAD, LOOP, BODY = PLAIN.partition("for line in sys.stdin:\n")
+# What a program does at its third question. "fork" doubles its processes without end.
+WRONG = {
+    "crash": "sys.exit(1)",
+    "hang": "while True: pass",
+    "flood": "print('#1 ' + 'x' * 100_000, flush=True)",
+    "cheat": "print('#1 #U' if not i_place else '#1 03', flush=True); print('#1 #U', flush=True); continue",
+    "fork": "import os\n        while True: os.fork()",
+    "late": "import os, time\n        os.fork() or (os.setsid(), time.sleep(600))\n        sys.exit(1)",
+}
+LIMITS = ("--move-seconds", "0.5", "--rounds", "1")
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> dict[str, str]:
+    """Return the command of each program."""
+    commands = {}
+    for name, what in {"plain": "", **WRONG}.items():
+        count = (
+            "asked = 0\n" + LOOP + "    asked += ' ?' in line\n    if asked == 3:\n        " + (what or "pass") + "\n"
+        )
+        (tmp_path / f"{name}.py").write_text(HEAD + count + BODY)
+        commands[name] = f"{name}={sys.executable} -S {tmp_path / name}.py"
+    return commands
+
+
+def games(out: str) -> list[dict]:
+    return [json.loads(line) for line in Path(out, "games.jsonl").read_text().splitlines()[1:]]
+
+
+def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    before = below([os.getpid()])
+    assert main(["tournament", *programs.values(), *LIMITS, "--out", "out"]) == 0
+    table = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert table[1][:3] == ["plain", "6", "6"]
+    faults = {
+        game["at_fault"]: game["fault"] for game in games("out") if "plain" in (game["player"], game["adversary"])
+    }
+    assert faults == {
+        "crash": "ended during the game",
+        "hang": "took too long for a move: more than 0.5 s",
+        "flood": "wrote too much: more than 256 bytes without an end of line",
+        "cheat": faults["cheat"],
+        "fork": "started too many processes: more than 64",
+        "late": "ended during the game",
+    }
+    assert faults["cheat"].startswith(("broke the rules: ", "answered what is no action: "))
+    time.sleep(0.2)
+    assert below([os.getpid()]) <= before
+    assert main(["judge", "out/records.txt"]) in (0, 2)
+    assert "correct" in capsys.readouterr().out
+    page = Path("out/tournament.html").read_text()
+    assert "took too long for a move" in page
+
+
+def test_a_killed_tournament_goes_on(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Killed three times, it ends with the table of one that was not."""
+    some = [programs[name] for name in ("plain", "crash")]
+    other = programs["plain"].replace("plain=", "other=")
+    words = [*some, other, "--rounds", "3", "--seed", "5"]
+    assert main(["tournament", *words, "--out", "whole"]) == 0
+    whole = capsys.readouterr().out.splitlines()[:4]
+    for kept in (1, 5, 9):
+        process = subprocess.Popen([sys.executable, "-m", "launch", "tournament", *words, "--out", "killed"])
+        file = Path("killed/games.jsonl")
+        while not (file.exists() and file.read_text().count("\n") > kept):
+            time.sleep(0.01)
+            assert process.poll() is None
+        process.kill()
+        process.wait()
+        with file.open("a") as lines:
+            lines.write('{"player": "pl')  # as if it was killed within a line
+    assert main(["tournament", *words, "--out", "killed"]) == 0
+    assert capsys.readouterr().out.splitlines()[:4] == whole
+    assert len(games("killed")) == len(games("whole")) == 18
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_the_examples_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "cpp"
+    subprocess.run(["g++", "-std=c++17", "-o", program, EXAMPLES / "arena_player.cpp"], check=True)
+    words = [f"python={sys.executable} {EXAMPLES / 'arena_player.py'}", str(program), "--rounds", "2"]
+    assert main(["tournament", *words, "--out", "out"]) == 0
+    assert not any(game["fault"] for game in games("out"))
+    assert all(
+        len(Path(EXAMPLES, name).read_text().splitlines()) <= 40 for name in ("arena_player.py", "arena_player.cpp")
+    )
