@@ -1,11 +1,13 @@
-"""Start a program with limits: `python confine.py BYTES PROGRAM [ARGUMENT ...]`; it becomes the program.
+"""Start a program with limits: `python confine.py BYTES PROCESSES PROGRAM [ARGUMENT ...]`.
 
 The limits hold for all processes that the program starts. This file runs before each program, so it imports nothing
 that takes time.
 
-    BYTES     address space of each process; 0: no limit
-    life      it ends with the tournament, also when that is killed (Linux)
-    network   none, where the system lets a process give it up (Linux with user namespaces)
+    BYTES       address space of each process; 0: no limit
+    PROCESSES   how many more processes the user may have; without effect for root
+    life        on Linux it ends with this process, and this process with the one that started it
+    namespaces  where the system lets a process have them (Linux), the program has no network, and its processes are in
+                a namespace of their own, so that all of them end with the first one, however they were started
 """
 
 import ctypes
@@ -15,27 +17,58 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000  # flags of unshare(2)
 NOT_FOUND = 127  # exit code of a shell for a program that is not there
 
+LIBRARY = ctypes.CDLL(None, use_errno=True)
 
-def confine(most_bytes: int) -> None:
+
+def limit(most_bytes: int, more_processes: int) -> None:
     """Limit this process and all that it starts."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if most_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
-    library = ctypes.CDLL(None, use_errno=True)
-    if hasattr(library, "prctl"):
-        library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    unshare = getattr(library, "unshare", None)
-    if unshare is not None and unshare(CLONE_NEWNET):  # root may do so at once
-        unshare(CLONE_NEWUSER | CLONE_NEWNET)
+    if os.getuid() and os.path.isdir("/proc"):
+        own = sum(name.isdigit() and _owner(name) == os.getuid() for name in os.listdir("/proc"))
+        resource.setrlimit(resource.RLIMIT_NPROC, (own + more_processes,) * 2)
+
+
+def _owner(pid: str) -> int:
+    try:
+        return os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return -1
+
+
+def unshare() -> bool:
+    """Give up network and the view of other processes; return whether the next child begins a namespace of its own."""
+    call = getattr(LIBRARY, "unshare", None)
+    return call is not None and 0 in map(call, (NEWPID | NEWNET, NEWUSER | NEWPID | NEWNET))
+
+
+def die_with_parent() -> None:
+    """Ask for SIGKILL when the parent ends."""
+    if hasattr(LIBRARY, "prctl"):
+        LIBRARY.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def main(most_bytes: int, more_processes: int, command: list[str]) -> int:
+    """Become the program, or its parent in another namespace; return its exit code."""
+    die_with_parent()
+    limit(most_bytes, more_processes)
+    if unshare():
+        child = os.fork()
+        if child:
+            os.close(0)
+            os.close(1)
+            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF
+        die_with_parent()
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        return NOT_FOUND
 
 
 if __name__ == "__main__":
-    confine(int(sys.argv[1]))
-    try:
-        os.execvp(sys.argv[2], sys.argv[2:])
-    except OSError as error:
-        print(f"{sys.argv[2]}: {error.strerror}", file=sys.stderr)
-        sys.exit(NOT_FOUND)
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]))

@@ -72,13 +72,24 @@ class Program:
         """Start the process, if it does not run."""
         if self._process is not None:
             return
-        words = [sys.executable, "-I", str(CONFINE), str(self._limits.most_bytes), *self._command]
+        limits = (self._limits.most_bytes, self._limits.most_processes)
+        words = [sys.executable, "-I", str(CONFINE), *map(str, limits), *self._command]
         self._process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
         )
         self._waiting = b""
         _running.append(self)
         os.set_blocking(self._output, False)
+
+    def leave(self) -> None:
+        """Tell the program that the tournament is over, give it time to end, and end it."""
+        if self._process is None or self._process.stdin is None:
+            return
+        with contextlib.suppress(ProgramError, OSError, subprocess.TimeoutExpired):
+            self.tell("@ exit")
+            self._process.stdin.close()
+            self._process.wait(END_SECONDS)
+        self.end()
 
     def end(self) -> None:
         """End the process and all that it started."""

@@ -90,7 +90,13 @@ def play_match(
 
 
 def _open(program: Program, names: str, limits: Limits) -> None:
-    answer = program.ask(f"#1 open {names}", limits.start_seconds)
+    is_new = not program.is_running
+    try:
+        answer = program.ask(f"#1 open {names}", limits.start_seconds if is_new else limits.move_seconds)
+    except ProgramError as error:
+        if not is_new:
+            raise
+        raise ProgramError(program.name, Fault.START, str(error)) from error
     program.seconds = 0.0  # its start is no play
     if answer != "#1 open accept":
         raise ProgramError(program.name, Fault.TEXT, f"{answer!r} to open")

@@ -81,7 +81,7 @@ def run_tournament(request: Request) -> int:
                     matches.append(match)
         finally:
             for program in programs.values():
-                program.end()
+                program.leave()
     wanted = set(schedule(list(programs), request.games, request.rounds))
     matches = [match for match in matches if (match.player, match.adversary, match.opening) in wanted]
     table = standings(list(programs), matches)

@@ -165,7 +165,7 @@ def _by_draw(groups: Int64[np.ndarray, " T"], count: int, drawn: Outcomes) -> Ou
     length, kinds = drawn.expected.shape
     expected = np.zeros((length, count, kinds))
     expected[np.arange(length), groups] = drawn.expected
-    return Outcomes(expected.reshape(length, -1), kinds * groups + drawn.seen)
+    return Outcomes(expected.reshape(length, count * kinds), kinds * groups + drawn.seen)
 
 
 @cache

@@ -309,6 +309,14 @@ def test_one_correct_game(capsys):
     assert lines[2:] == ["spawns after a move 1: too few to test their law"]
 
 
+def test_a_game_without_a_move(capsys):
+    code, lines = _judged(capsys, "1121", "--board", "4x4")
+    assert (code, lines[1:]) == (
+        0,
+        ["score 0, largest tile 2, moves 0", "spawns after a move 0: too few to test their law"],
+    )
+
+
 def test_wrong_games_are_named(capsys):
     code, lines = _judged(capsys, f"0101 #U 11\n\n{CORRECT}\n{CORRECT} #\n", "--board", "2x2")
     assert code == 2
