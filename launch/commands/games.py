@@ -378,4 +378,4 @@ def _run_arena(arguments: argparse.Namespace) -> None:
 
     path, options = player_and_search(arguments)
     path = path or _default_player()
-    serve(find_player(path, options, arguments.board if path in UNTRAINED else None))
+    serve(find_player(path, options, arguments.board if path in UNTRAINED else None), sys.stdin)

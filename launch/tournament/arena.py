@@ -5,7 +5,6 @@ anywhere that the rules allow.
 """
 
 import random
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -29,49 +28,82 @@ from ntuple.game.any_game import (
 from ntuple.game.bitboard import ZERO, Board, count_cells, kth_cell
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, before_opening, open_for_tile, place_spawn, spawn_code
 from ntuple.game.family_events import draws_of
-from ntuple.game.rollout import boards_of
+from ntuple.game.rollout import boards_of, open_game
 
 Place = Callable[[Board, int], Board]  # (afterstate, number of a drawn placement) -> the state that the program chooses
 
 
-def run_arena(source: PlayerSource, lines: Iterable[str]) -> None:
-    """Answer lines of a tournament until "@ exit" or their end."""
-    player: Any = source.load().player
-    game = find_game(source.game, source.rows, source.columns)
-    rules = make_game_rules(source.game, source.rows, source.columns)
-    place = _placing(source, rules)
-    opening: list[int] = []
-    board = after = Board(ZERO, ZERO)
-    is_placing = False
-    for line in lines:
+class Arena:
+    """A player that answers lines."""
+
+    def __init__(self, source: PlayerSource) -> None:
+        """Load the player, and compile what a game needs: from then on it has to be in time."""
+        self._game = find_game(source.game, source.rows, source.columns)
+        self._rules = make_game_rules(source.game, source.rows, source.columns)
+        self._player: Any = source.load().player
+        self._place = _placing(source, self._rules)
+        self._board = self._after = Board(ZERO, ZERO)
+        self._first_tiles, self._is_placing = 0, False
+        row = np.zeros(COLUMNS, np.uint64)
+        codes = open_game(self._rules, 0, 0, row)
+        drawn = f" {LEVELS[self._game.spawns[0][0]]}" if self._game.adversary == "expectiminimax" else ""
+        texts = [spawn_text(self._game, code) for code in codes]
+        for action in ("open a:b", *texts, "?"):
+            answer = self.answer(f"#0 {action}")
+        for action in ("open a:b", *texts, answer[3:], f"?{drawn}"):
+            self.answer(f"#0 {action}")
+
+    def answer(self, line: str) -> str:
+        """Return the answer to a line; "": it needs none."""
         name, _, action = line.strip().partition(" ")
+        if action.startswith("open "):
+            self._begin()
+            return f"{name} open accept"
+        if action == "?" or action.startswith("? "):
+            return f"{name} {self._placed(action[2:]) if self._is_placing else self._slid()}"
+        if action.startswith("#"):
+            self._after = self._slide(ACTIONS.index(action[1]))
+            self._is_placing = True
+        elif not action.startswith("close"):
+            code = code_of_spawn(self._game, action)
+            if self._first_tiles < self._game.initial_tiles:
+                before = self._board if self._first_tiles else _board(before_opening(self._rules, code))
+                self._after = _board(open_for_tile(self._rules, before))
+                self._first_tiles += 1
+            self._board = _board(place_spawn(self._rules, self._after, code))
+        return ""
+
+    def _begin(self) -> None:
+        self._board = self._after = Board(ZERO, ZERO)
+        self._first_tiles, self._is_placing = 0, False
+
+    def _slide(self, action: int) -> Board:
+        return _board(afterstate(self._rules, self._board, action)[0])
+
+    def _slid(self) -> str:
+        """Choose a move, and make it."""
+        row, seed = np.zeros((1, COLUMNS), np.uint64), np.array([random.getrandbits(32)], np.uint32)
+        row[0, BOARD_LO], row[0, BOARD_HI] = self._board
+        found = self._player.analyse(boards_of(self._rules, row), seed, draws_of(row[:, BOARD_HI]))
+        action = int(found.action[0])
+        self._after = self._slide(action)
+        return f"#{ACTIONS[action]}"
+
+    def _placed(self, level: str) -> str:
+        """Choose a placement, of a tile of a level if it was drawn, and make it."""
+        self._board = self._place(self._after, _drawn(self._rules, level))
+        self._is_placing = False
+        return spawn_text(self._game, int(spawn_code(self._rules, self._after, self._board)))
+
+
+def serve(source: PlayerSource, lines: Iterable[str]) -> None:
+    """Answer lines until "@ exit" or their end."""
+    arena = Arena(source)
+    for line in lines:
         if line.strip() == "@ exit":
             return
-        if action.startswith("open "):
-            opening, is_placing = [], False
-            print(f"{name} open accept", flush=True)
-        elif action == "?" or action.startswith("? "):
-            if is_placing:
-                board = place(after, _drawn(rules, action[2:]))
-                is_placing = False
-                print(f"{name} {spawn_text(game, int(spawn_code(rules, after, board)))}", flush=True)
-            else:
-                row = np.zeros((1, COLUMNS), np.uint64)
-                row[0, BOARD_LO], row[0, BOARD_HI] = board
-                seeds = np.zeros(1, np.uint32)
-                found = player.analyse(boards_of(rules, row), seeds, draws_of(row[:, BOARD_HI]))
-                move = int(found.action[0])
-                after = _board(afterstate(rules, board, move)[0])
-                print(f"{name} #{ACTIONS[move]}", flush=True)
-        elif action.startswith("#"):
-            after, is_placing = _board(afterstate(rules, board, ACTIONS.index(action[1]))[0]), True
-        elif not action.startswith("close"):
-            code = code_of_spawn(game, action)
-            if len(opening) < game.initial_tiles:
-                before = before_opening(rules, code) if not opening else board
-                after = _board(open_for_tile(rules, _board(before)))
-                opening.append(code)
-            board = _board(place_spawn(rules, after, code))
+        if answer := arena.answer(line):
+            print(answer, flush=True)
 
 
 def _board(board: Any) -> Board:
@@ -104,8 +136,3 @@ def _random_placement(rules: AnyRules, after: Board, drawn: int, chooses: bool) 
         board = _board(placement(rules, after, np.uint64(cell), number)[0])
         if may_choose(rules, board):
             return board
-
-
-def serve(source: PlayerSource) -> None:
-    """Answer the standard input."""
-    run_arena(source, sys.stdin)
