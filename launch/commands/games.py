@@ -342,7 +342,11 @@ def _add_tournament(commands: Parser) -> None:
     parser.add_argument("--move-seconds", type=float, default=1.0, metavar="S", help="for an answer (default: 1)")
     parser.add_argument("--game-seconds", type=float, default=600.0, metavar="S", help="for a game (default: 600)")
     parser.add_argument(
-        "--memory", type=int, default=4096, metavar="MIB", help="of each process of a program (default: 4096; 0: all)"
+        "--memory",
+        type=int,
+        default=4096,
+        metavar="MIB",
+        help="of each process of a foreign program (default: 4096; 0: all)",
     )
 
 

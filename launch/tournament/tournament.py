@@ -33,6 +33,7 @@ from ntuple.core.games.known import board_name
 from ntuple.game.any_game import make_game_rules
 
 FORMAT = "muzero2048 tournament 1"
+ARENA = (sys.executable, "-m", "launch", "arena")  # the command of a player of this project begins so
 GAMES, RECORDS, PAGE = "games.jsonl", "records.txt", "tournament.html"
 
 
@@ -56,7 +57,7 @@ def run_tournament(request: Request) -> int:
     rules = make_game_rules(game.name, rows, columns)
     board = board_name(rows, columns, game.name)
     commands = commands_of(request.players, request.board)
-    programs = {name: Program(name, command, request.limits) for name, command in commands.items()}
+    programs = {name: Program(name, command, _limits(command, request.limits)) for name, command in commands.items()}
     header = {"format": FORMAT, "board": board, "seed": request.seed, "players": commands}
     processes.adopt_orphans()
     with (
@@ -116,7 +117,7 @@ def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
         if not words:
             raise UserError(f"{text!r} is no player; give a run, a player without training, or a program")
         if is_player(words[0]) and not shutil.which(words[0]):
-            command = [sys.executable, "-m", "launch", "arena", *words, "--board", board]
+            command = [*ARENA, *words, "--board", board]
         elif shutil.which(words[0]):
             command = words
         else:
@@ -130,6 +131,11 @@ def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
     if len(commands) < 2:
         raise UserError("a tournament needs two players or more")
     return commands
+
+
+def _limits(command: Sequence[str], limits: Limits) -> Limits:
+    """Return the limits of a program; players of this project may have all memory, as in an evaluation."""
+    return limits._replace(most_bytes=0) if tuple(command[: len(ARENA)]) == ARENA else limits
 
 
 def _open(out: Path, header: dict[str, Any]) -> IO[str]:

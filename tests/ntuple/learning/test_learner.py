@@ -34,7 +34,7 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         pytest.param(False, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
         (True, 0.0, "td", "normal", {}),
         (False, 0.5, "td", "normal", {}),
-        (False, 0.5, "expected", "normal", {}),
+        pytest.param(False, 0.5, "expected", "normal", {}, marks=pytest.mark.slow),
         (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games
         pytest.param(False, 0.5, "td", "normal", {"symmetry": False}, marks=pytest.mark.slow),
         pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
