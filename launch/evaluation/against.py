@@ -1,5 +1,6 @@
 """Games against an adversary that places the tiles: `evaluate --against` (docs/adversary.md)."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,7 +36,7 @@ class Against:
     opponent: str  # minimax or expectiminimax
     plies: int
     path: str  # of its values, or "heuristic"
-    of: str  # name of their run
+    of: str  # name of their run; of another run than the player's with a digest of its checkpoint
     checkpoint: Path | None  # None: the heuristic
     experiment: Experiment | None
 
@@ -117,4 +118,5 @@ def find_against(
     of, needed = board_name(settings.rows, settings.columns, game_of(settings)), board_name(rows, columns, game)
     if of != needed:
         raise UserError(f"--adversary {values} is of {of}, and {path} plays {needed}; give one of it")
-    return Against(opponent, asked.plies, values, experiment.run.name, folder, experiment)
+    digest = hashlib.sha256((folder / checkpoints.MANIFEST_FILE).read_bytes()).hexdigest()[:8]
+    return Against(opponent, asked.plies, values, f"{experiment.run.name}-{digest}", folder, experiment)

@@ -19,7 +19,7 @@ from launch.evaluation.against import Against, AgainstOptions, find_against
 from launch.evaluation.boards.analyse import Advice, advices_of
 from launch.evaluation.boards.notation import DEFAULT_BOARD, game_of, parse_named_board, parse_state
 from launch.evaluation.search_options import HEURISTIC, SearchChoice, SearchOptions
-from launch.evaluation.searches import expectimax, resolve
+from launch.evaluation.searches import expectimax, resolve, short_name
 from launch.evaluation.seeds import check_seed
 from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
@@ -168,7 +168,7 @@ class PlayerSource:
         if self.search:
             return {"board": self.board, **self.search.record()}
         if self.against:
-            return {"board": self.board, "search": f"against-{self.against.name}", **self.against.record()}
+            return {"board": self.board, "search": short_name("against", self.against.name), **self.against.record()}
         return {"board": self.board, "search": self.path}
 
     @property
@@ -190,7 +190,7 @@ class PlayerSource:
             overrides = (*options.overrides, f"search.opponent={against.opponent}")
             search = expectimax(replace(options, search=EXPECTIMAX, overrides=overrides), self.path)
         if search:
-            search = replace(search, name=f"{search.name}-against-{against.name}", against=against.record())
+            search = replace(search, name=short_name(search.name, "against", against.name), against=against.record())
         return replace(self, search=search, against=against)
 
     def load(self) -> LoadedPlayer:

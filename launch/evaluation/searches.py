@@ -84,7 +84,7 @@ def expectimax(options: SearchOptions, place: Path | str) -> SearchChoice:
     parts = {key: part for key, part in parts.items() if key != "plies" and not key.startswith("heuristic.")}
     if config.heuristic != default.heuristic:
         parts["heuristic"] = f"heuristic={_digest(config.heuristic)}"
-    return SearchChoice(_name(EXPECTIMAX, f"p{config.plies}", *parts.values()), config, EXPECTIMAX)
+    return SearchChoice(short_name(EXPECTIMAX, f"p{config.plies}", *parts.values()), config, EXPECTIMAX)
 
 
 def _mcts(options: SearchOptions, place: Path) -> SearchChoice:
@@ -101,7 +101,7 @@ def _mcts(options: SearchOptions, place: Path) -> SearchChoice:
     if options.strength is not None:
         config = with_strength(config, options.strength, place)
     parts = [part for key, part in _changed(config, kind()).items() if key != "simulations"]
-    return SearchChoice(_name(MCTS, f"n{config.simulations}", *parts), config, MCTS)
+    return SearchChoice(short_name(MCTS, f"n{config.simulations}", *parts), config, MCTS)
 
 
 def _while_time_is_left(config: Any, options: SearchOptions, key: str, most: int) -> Any:
@@ -121,7 +121,7 @@ def _network_expectimax(spec: LearnerSpec, experiment: Experiment, options: Sear
     _check_holds(spec, config.model, spec.models, Option("model", spec.models[-1]), place)
     model = ["simulator"] if config.model == "simulator" else []
     parts = [part for key, part in _changed(config, kind()).items() if key not in {"plies", "model"}]
-    return SearchChoice(_name(EXPECTIMAX, f"p{config.plies}", *model, *parts), config, EXPECTIMAX)
+    return SearchChoice(short_name(EXPECTIMAX, f"p{config.plies}", *model, *parts), config, EXPECTIMAX)
 
 
 def _one_ply(spec: LearnerSpec, options: SearchOptions, place: Path) -> SearchChoice:
@@ -155,7 +155,7 @@ def tree_name(config: Any, spec: LearnerSpec) -> str:
     parts = ["simulator"] if config.model == "simulator" else []
     parts += [spec.value] if spec.value != "network" else []
     parts += [part for key, part in _changed(config, default).items() if key not in NAMED | NOISE]
-    return _name(config.root, f"n{config.simulations}", *parts)
+    return short_name(config.root, f"n{config.simulations}", *parts)
 
 
 def value_search() -> Any:
@@ -196,7 +196,7 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:8]
 
 
-def _name(*parts: str) -> str:
+def short_name(*parts: str) -> str:
     """Join the parts of a name, at most LONGEST_NAME characters."""
     name = "-".join(parts)
     if len(name) <= LONGEST_NAME:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from ntuple.core.games.definition import State
 from ntuple.core.games.known import find_game
-from ntuple.core.opponents import OPPONENTS, Opponent, opponent_of
+from ntuple.core.opponents import OPPONENTS, Opponent
 from ntuple.exact.positions import (
     LEVELS,
     board_of,
@@ -294,7 +294,7 @@ def solve(
         until: level of the tile that ends the game; more than 15: none, possible on boards of up to nine cells.
         tile: level of the tile whose probability is computed; more than 15: none.
         game: its name (ntuple.core.games.known).
-        opponent: who places the tiles (ntuple.core.opponents).
+        opponent: who places the tiles, a key of OPPONENTS.
 
     Raises:
         ValueError: there is no such game or opponent; the board has more than nine cells and no tile ends the game; or
@@ -304,7 +304,9 @@ def solve(
     if rows * columns > MOST_CELLS and until > LEVELS:
         raise ValueError(f"a board of {rows}x{columns} cells has too many positions: give a tile that ends the game")
     rules = rules_of(game, rows, columns)
-    placer = OPPONENTS[opponent_of(opponent, find_game(game, rows, columns))]
+    if opponent not in OPPONENTS:
+        raise ValueError(f"there is no opponent {opponent!r}; give one of: {', '.join(OPPONENTS)}")
+    placer = OPPONENTS[opponent]
     with ThreadPoolExecutor(available_cores()) as pool:
         layers, needed = {}, 0
         for k, found in _find_layers(rules, game, until, pool):

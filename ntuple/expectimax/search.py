@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
+from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.expectimax.opponent import least_value
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, count_cells, is_same, kth_cell, level_at, max_cell
@@ -240,6 +240,8 @@ def analyse_boards(
     """
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
+        if search.takes_deeper:  # a deeper value of another board would be taken
+            memory.node_boards[:] = NO_BOARD
         plies[i] = search_moves(rules, network, heuristic, search, memory, board, values[i])
         for action in range(4):
             after, reward = afterstate(rules, board, action)

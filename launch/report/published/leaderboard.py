@@ -116,6 +116,8 @@ def refusals(result: dict[str, Any], version: str) -> list[str]:
     if not _is_known(result.get("version"), version):
         other = json.dumps(result.get("version"))
         reasons.append(f"its version {other} is unknown to version {version}; evaluate again")
+    if "against" in result:
+        reasons.append("its tiles were placed by an adversary; evaluate without --against")
     # A learner whose results do not name the start has only normal starts.
     if (start := result.get("training_start", NORMAL)) != NORMAL:
         reasons.append(f"it was trained with start.kind={start}; train with start.kind={NORMAL}")

@@ -1,5 +1,7 @@
 """`evaluate --against`: the adversary that is asked for places the tiles, and results say so."""
 
+import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,11 +44,33 @@ def test_the_loss_against_an_adversary_is_that_of_its_solution(run: str, last_js
 def test_any_player_meets_the_adversary_of_another_run(run: str, last_json: Callable[..., Any]) -> None:
     words = ("--board", "2x3", "--games", "50", "--against", "minimax", "--adversary")
     found = {values: last_json("evaluate", "random", *words, values) for values in (run, "heuristic")}
-    assert found[run]["search"] == "against-minimax-p1-small"
+    assert re.fullmatch("against-minimax-p1-small-[0-9a-f]{8}", found[run]["search"])
     assert found["heuristic"]["against"]["values"] == "heuristic"
     deeper = last_json("evaluate", "heuristic", *words, "heuristic", "--adversary-plies", "2")
     assert deeper["search"].endswith("-against-minimax-p2-heuristic")
     assert deeper["search_config"]["opponent"] == "minimax"
+
+
+def test_games_do_not_depend_on_their_number(run: str, last_json: Callable[..., Any]) -> None:
+    """Also where a search takes remembered values of deeper searches."""
+    words = ("--search", "expectimax", "--against", "minimax", "--seed", "3", "search.takes_deeper=true")
+    for games in ("10", "60"):
+        last_json("evaluate", run, *words, "--games", games, "--keep", f"{games}.jsonl")
+    some, all_of_them = (
+        {game["number"]: game["score"] for game in map(json.loads, Path(file).read_text().splitlines()[1:])}
+        for file in ("10.jsonl", "60.jsonl")
+    )
+    assert len(some) == 10
+    assert some.items() <= all_of_them.items()
+
+
+def test_the_leaderboard_leaves_them_out(
+    run: str, last_json: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    last_json("evaluate", run, "--against", "minimax", "--games", "100")
+    assert main(["leaderboard", run, "--out", "board.md"]) == 0
+    assert "its tiles were placed by an adversary; evaluate without --against" in capsys.readouterr().out
+    assert "against-minimax" not in Path("board.md").read_text()
 
 
 @pytest.mark.parametrize(

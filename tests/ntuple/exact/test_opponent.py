@@ -104,5 +104,5 @@ def test_a_saved_solution_keeps_its_opponent(tmp_path: Path) -> None:
     assert Solution.load(tmp_path / "one.solution").opponent == "minimax"
     assert Solution.load(tmp_path / "one.solution").start() == solved.start()
     assert solved.start().expected < solution("2048", 2, "expectiminimax").start().expected
-    with pytest.raises(ValueError, match="there is no opponent 'nobody'; give one of: adversary, chance, minimax"):
+    with pytest.raises(ValueError, match="there is no opponent 'nobody'; give one of: chance, minimax, expectiminimax"):
         solve(2, 2, opponent="nobody")
