@@ -12,6 +12,7 @@ import pytest
 
 from launch.cli import main
 from launch.tournament.processes import below
+from launch.tournament.program import CONFINE
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PLAIN = (EXAMPLES / "arena_player.py").read_text()
@@ -26,6 +27,12 @@ WRONG = {
     "late": "import os, time\n        os.fork() or (os.setsid(), time.sleep(600))\n        sys.exit(1)",
 }
 LIMITS = ("--move-seconds", "0.5", "--rounds", "1")
+
+
+def may_fork_without_end() -> bool:
+    """Return whether the system ends such a program at once: by a namespace, or by a limit, which root has not."""
+    script = f"import sys; sys.path.insert(0, {str(CONFINE.parent)!r}); import confine; sys.exit(not confine.unshare())"
+    return os.getuid() != 0 or subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 
 @pytest.fixture
@@ -46,14 +53,16 @@ def games(out: str) -> list[dict]:
 
 
 def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    if not may_fork_without_end():
+        del programs["fork"]
     before = below([os.getpid()])
     assert main(["tournament", *programs.values(), *LIMITS, "--out", "out"]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert table[1][:3] == ["plain", "6", "6"]
+    assert table[1][:3] == ["plain", *[str(len(programs) - 1)] * 2]
     faults = {
         game["at_fault"]: game["fault"] for game in games("out") if "plain" in (game["player"], game["adversary"])
     }
-    assert faults == {
+    expected = {
         "crash": "ended during the game",
         "hang": "took too long for a move: more than 0.5 s",
         "flood": "wrote too much: more than 256 bytes without an end of line",
@@ -61,6 +70,7 @@ def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: 
         "fork": "started too many processes: more than 64",
         "late": faults["late"],
     }
+    assert faults == {name: fault for name, fault in expected.items() if name in programs}
     # Where its processes are not in a namespace of their own, the child that lives on holds the output open.
     assert faults["late"] in ("ended during the game", faults["hang"])
     assert faults["cheat"].startswith(("broke the rules: ", "answered what is no action: "))
