@@ -8,8 +8,9 @@ import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import NamedSharding
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from muzero2048.game.env import BoardGame
 from muzero2048.models.base import Model
@@ -40,12 +41,24 @@ def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequ
     values = values.reshape(batch, len(returns), count)
     total = jnp.zeros((batch, count))
     for i, (n, weight) in enumerate(returns.items()):
-        moves = n + count - 1
-        reward, done = (x[:, :moves].T for x in (sequence.reward, sequence.done))  # time first
-        padded = jnp.pad(values[:, i], ((0, 0), (n, 0))).T  # no return reads the first ones
-        total += weight * lambda_returns(reward, done, padded, config.discount, 1.0, n)[:count].T
+        total += weight * _returns_of(n, sequence, values[:, i], config.discount)
     first = jax.tree.map(lambda x: x[:, :count], sequence)
     return first._replace(value=total)
+
+
+def _returns_of(
+    n: int, sequence: Sequence, last: Float[Array, "B K_plus_1"], discount: float
+) -> Float[Array, "B K_plus_1"]:
+    """z_k^(n) of `fresh_values`; `last` holds V(h(o_{k+n})). A sum over n, since a loop of n steps is slow on a GPU."""
+    count = last.shape[1]
+    window = np.arange(count)[:, None] + np.arange(n)  # moves of each return: [K+1, n]
+    ends = jnp.cumsum(sequence.done[:, : count + n - 1], axis=1)
+    before = jnp.pad(ends, ((0, 0), (1, 0)))  # games that ended before each move
+    same_game = before[:, window] == before[:, :count, None]
+    reward = jnp.where(same_game, sequence.reward[:, window], 0.0)
+    goes_on = before[:, n : n + count] == before[:, :count]
+    discounted = jnp.dot(reward, discount ** np.arange(n, dtype=np.float32), precision=jax.lax.Precision.HIGHEST)
+    return discounted + jnp.where(goes_on, discount**n * last, 0.0)
 
 
 def reanalyse(
