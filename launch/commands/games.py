@@ -1,4 +1,4 @@
-"""Games of players: `muzero2048 evaluate`, `moves`, `serve`, `play`, `replay` and `diagnose`."""
+"""Games: `muzero2048 evaluate`, `moves`, `serve`, `play`, `replay`, `diagnose`, `tournament`, `arena` and `grade`."""
 
 import argparse
 import sys
@@ -38,6 +38,7 @@ def add(commands: Parser) -> None:
         _add_diagnose,
         _add_tournament,
         _add_arena,
+        _add_grade,
     ):
         add_command(commands)
 
@@ -383,3 +384,31 @@ def _run_arena(arguments: argparse.Namespace) -> None:
     path, options = player_and_search(arguments)
     path = path or _default_player()
     serve(find_player(path, options, arguments.board if path in UNTRAINED else None), sys.stdin)
+
+
+def _add_grade(commands: Parser) -> None:
+    parser = commands.add_command(
+        "grade",
+        _run_grade,
+        "run a student's program under the limits of a project of the course, and print its points",
+        epilog="docs/course/index.md has the projects, their limits and their points",
+    )
+    parser.add_argument("project", metavar="PROJECT", help="such as light, 2584-player or threes-solver")
+    parser.add_argument("program", metavar="PROGRAM", help='its command, in quotes, such as "python player.py"')
+    parser.add_argument(
+        "--language", choices=("c++", "python"), help="whose speed is asked (default: by the command's first word)"
+    )
+    parser.add_argument("--games", type=int, metavar="N", help="games, pairings or questions (default: the project's)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="for the program (default: the project's)")
+    parser.add_argument("--seed", type=int, default=0, help="of games and questions (default: 0)")
+    parser.add_argument(
+        "--players", nargs="+", default=[], metavar="PLAYER", help="standard players of projects 5 and 6"
+    )
+    add_json(parser)
+
+
+def _run_grade(arguments: argparse.Namespace) -> int:
+    from launch.course.grade import Options, grade
+
+    options = Options(arguments.language, arguments.games, arguments.seconds, arguments.seed, arguments.players)
+    return grade(arguments.project, arguments.program, options, arguments.json)

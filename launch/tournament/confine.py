@@ -1,10 +1,11 @@
-"""Start a program with limits: `python confine.py BYTES PROCESSES PROGRAM [ARGUMENT ...]`.
+"""Start a program with limits: `python confine.py BYTES PROCESSES CORES PROGRAM [ARGUMENT ...]`.
 
 The limits hold for all processes that the program starts. This file runs before each program, so it imports nothing
 that takes time.
 
     BYTES       address space of each process; 0: no limit
     PROCESSES   how many more processes the user may have; without effect for root
+    CORES       that it may use, where the system can bind a process to cores (Linux); 0: all
     life        on Linux it ends with this process, and this process with the one that started it
     namespaces  where the system lets a process have them (Linux), the program has no network, and its processes are in
                 a namespace of their own, so that all of them end with the first one, however they were started
@@ -23,8 +24,10 @@ NOT_FOUND = 127  # exit code of a shell for a program that is not there
 LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
-def limit(most_bytes: int, more_processes: int) -> None:
+def limit(most_bytes: int, more_processes: int, cores: int) -> None:
     """Limit this process and all that it starts."""
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if most_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
@@ -52,10 +55,10 @@ def die_with_parent() -> None:
         LIBRARY.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def main(most_bytes: int, more_processes: int, command: list[str]) -> int:
+def main(most_bytes: int, more_processes: int, cores: int, command: list[str]) -> int:
     """Become the program, or its parent in another namespace; return its exit code."""
     die_with_parent()
-    limit(most_bytes, more_processes)
+    limit(most_bytes, more_processes, cores)
     if unshare():
         child = os.fork()
         if child:
@@ -71,4 +74,4 @@ def main(most_bytes: int, more_processes: int, command: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from launch.tournament import processes
 
@@ -17,6 +17,7 @@ CONFINE = Path(__file__).with_name("confine.py")
 MOST_LINE = 256  # bytes of an answer
 MOST_WAITING = 1 << 16  # bytes that may wait to be read
 LOOK_SECONDS = 0.05  # between two looks at the processes of a program that has not answered
+MOST_ERRORS = 16 << 20  # bytes on stderr
 END_SECONDS = 1.0  # for a program to end by itself after "@ exit"
 
 
@@ -49,6 +50,13 @@ class Limits(NamedTuple):
     start_seconds: float = 120.0  # for the first answer: it compiles
     most_bytes: int = 4 << 30  # address space of each of its processes; 0: none
     most_processes: int = 64
+    cores: int = 0  # that it may use; 0: all
+
+
+def confined(command: Sequence[str], limits: Limits) -> list[str]:
+    """Return the command that starts a program within limits of memory, processes and cores."""
+    numbers = (limits.most_bytes, limits.most_processes, limits.cores)
+    return [sys.executable, "-I", str(CONFINE), *map(str, numbers), *command]
 
 
 _running: list["Program"] = []  # all that live, so that the end of one spares the others
@@ -57,8 +65,9 @@ _running: list["Program"] = []  # all that live, so that the end of one spares t
 class Program:
     """A running program; it is started by its first question, and again after a fault."""
 
-    def __init__(self, name: str, command: Sequence[str], limits: Limits) -> None:
-        self.name, self._command, self._limits = name, list(command), limits
+    def __init__(self, name: str, command: Sequence[str], limits: Limits, errors: IO[bytes] | None = None) -> None:
+        """Name a program; `errors` is a file that gets what it writes on stderr, so that its end can be explained."""
+        self.name, self._command, self._limits, self._errors = name, list(command), limits, errors
         self._process: subprocess.Popen[bytes] | None = None
         self._waiting = b""
         self.seconds = 0.0  # of its answers since the program was told of a game
@@ -72,10 +81,13 @@ class Program:
         """Start the process, if it does not run."""
         if self._process is not None:
             return
-        limits = (self._limits.most_bytes, self._limits.most_processes)
-        words = [sys.executable, "-I", str(CONFINE), *map(str, limits), *self._command]
+        words = confined(self._command, self._limits)
         self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors or subprocess.DEVNULL,
+            start_new_session=True,
         )
         self._waiting = b""
         _running.append(self)
@@ -118,7 +130,7 @@ class Program:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise ProgramError(self.name, Fault.ENDED) from error
+            raise ProgramError(self.name, Fault.ENDED, self._last_error()) from error
 
     def ask(self, line: str, seconds: float) -> str:
         """Send a line and return the line that the program answers.
@@ -147,11 +159,21 @@ class Program:
         return answer.decode("ascii", "replace").strip()
 
     def check_processes(self) -> None:
-        """Raise ProgramError if the program has too many processes."""
+        """Raise ProgramError if the program has too many processes, or wrote too much on stderr."""
         assert self._process is not None
         count = len(processes.below([self._process.pid]))
         if count > self._limits.most_processes:
             raise ProgramError(self.name, Fault.PROCESSES, f"more than {self._limits.most_processes}")
+        if self._errors and os.fstat(self._errors.fileno()).st_size > MOST_ERRORS:
+            raise ProgramError(self.name, Fault.FLOOD, f"more than {MOST_ERRORS >> 20} MiB on stderr")
+
+    def _last_error(self) -> str:
+        """Return the last line that the program wrote on stderr."""
+        if self._errors is None:
+            return ""
+        self._errors.seek(max(0, os.fstat(self._errors.fileno()).st_size - MOST_LINE))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else ""
 
     @property
     def _output(self) -> int:
@@ -165,7 +187,7 @@ class Program:
         except BlockingIOError:
             return
         if not read:
-            raise ProgramError(self.name, Fault.ENDED)
+            raise ProgramError(self.name, Fault.ENDED, self._last_error())
         self._waiting += read
         if len(self._waiting) > MOST_WAITING or (b"\n" not in self._waiting and len(self._waiting) > MOST_LINE):
             raise ProgramError(self.name, Fault.FLOOD, f"more than {MOST_LINE} bytes without an end of line")

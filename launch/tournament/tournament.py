@@ -57,7 +57,7 @@ def run_tournament(request: Request) -> int:
     rules = make_game_rules(game.name, rows, columns)
     board = board_name(rows, columns, game.name)
     commands = commands_of(request.players, request.board)
-    programs = {name: Program(name, command, _limits(command, request.limits)) for name, command in commands.items()}
+    programs = {name: Program(name, command, limits_of(command, request.limits)) for name, command in commands.items()}
     header = {"format": FORMAT, "board": board, "seed": request.seed, "players": commands}
     processes.adopt_orphans()
     with (
@@ -133,7 +133,7 @@ def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
     return commands
 
 
-def _limits(command: Sequence[str], limits: Limits) -> Limits:
+def limits_of(command: Sequence[str], limits: Limits) -> Limits:
     """Return the limits of a program; players of this project may have all memory, as in an evaluation."""
     return limits._replace(most_bytes=0) if tuple(command[: len(ARENA)]) == ARENA else limits
 

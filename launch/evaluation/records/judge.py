@@ -7,7 +7,7 @@ except for a header before the first game that gives the board: `% board 3x4`, o
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +39,22 @@ class Line(NamedTuple):
     note: str  # the text after the board in the file's header; "": none
 
 
+class Judged(NamedTuple):
+    """The games of a file."""
+
+    game: Game
+    board: str  # its name
+    correct: list[Judgement]
+    wrong: list[tuple[int, Mistake]]  # number of the line, and its first mistake
+    not_over: int  # games without a mistake that stop before their end
+    law: SpawnLaw  # the tests, over the spawns of the correct games
+
+    @property
+    def games(self) -> int:
+        """Return the number of games."""
+        return len(self.correct) + len(self.wrong)
+
+
 def judge(path: Path, board: str | None, game: str | None, whole: bool, false_alarm: float, as_json: bool) -> int:
     """Print a line for each wrong game, then the statistics of the correct games and the tests of their spawns.
 
@@ -47,41 +63,44 @@ def judge(path: Path, board: str | None, game: str | None, whole: bool, false_al
     """
     if not 0 < false_alarm < 1:
         raise UserError(f"--false-alarm is {false_alarm:g}; give a chance above 0 and below 1, such as 1e-6")
-    correct: list[Judgement] = []
-    wrong: list[dict[str, Any]] = []
-    not_over = 0
-    law: SpawnLaw | None = None
-    for line in read_lines(path, named_board(board, game)):
-        board = line.board
-        kind, rows, columns = parse_named_board(board)
-        judgement, spawned = judge_with_spawns(line.text, rows, columns, kind)
+    judged = judge_lines(read_lines(path, named_board(board, game)), whole, false_alarm)
+    if judged is None:
+        raise UserError(f"{path} holds no game; give a file with one game record a line")
+    for number, mistake in judged.wrong:
+        print(f"{path}, line {number}, {mistake}")
+    counts = f"correct {len(judged.correct):,}, without mistake but not over {judged.not_over:,}"
+    print(f"{path}: board {judged.board}, games {judged.games:,}, {counts}")
+    statistics = _report(judged.correct, judged.game) if judged.correct else {}
+    findings = judged.law.findings() if judged.correct else []
+    if judged.correct:
+        _report_spawns(judged.law, findings)
+    if as_json:
+        result = {"file": str(path), "board": judged.board, "games": judged.games, "correct": len(judged.correct)}
+        wrong = [{"line": number, **mistake._asdict()} for number, mistake in judged.wrong]
+        result |= {"not_over": judged.not_over, "wrong": wrong, **statistics}
+        print_json(result | {"spawns": [finding._asdict() for finding in findings]})
+    return WRONG if judged.wrong or any(finding.broken for finding in findings) else 0
+
+
+def judge_lines(lines: Iterable[Line], whole: bool, false_alarm: float) -> Judged | None:
+    """Replay games by the rules and test their spawns; None if there are no games. All are on the same board."""
+    judged = None
+    for line in lines:
+        if judged is None:
+            game, rows, columns = parse_named_board(line.board)
+            judged = Judged(game, line.board, [], [], 0, SpawnLaw(game, rows, columns, false_alarm))
+        judgement, spawned = judge_with_spawns(line.text, rows, columns, game)
         mistake = judgement.mistake
         if mistake is None and not judgement.is_over:
-            not_over += 1
+            judged = judged._replace(not_over=judged.not_over + 1)
             if whole:
-                mistake = Mistake(Kind.NOT_OVER, kind.initial_tiles + 2 * judgement.moves, "a move is legal after it")
+                mistake = Mistake(Kind.NOT_OVER, game.initial_tiles + 2 * judgement.moves, "a move is legal after it")
         if mistake is None:
-            law = law or SpawnLaw(kind, rows, columns, false_alarm)
-            law.add(spawned)
-            correct.append(judgement)
+            judged.law.add(spawned)
+            judged.correct.append(judgement)
         else:
-            wrong.append({"line": line.number, **mistake._asdict()})
-            print(f"{path}, line {line.number}, {mistake}")
-    games = len(correct) + len(wrong)
-    if not games:
-        raise UserError(f"{path} holds no game; give a file with one game record a line")
-    print(
-        f"{path}: board {board}, games {games:,}, correct {len(correct):,}, without mistake but not over {not_over:,}"
-    )
-    statistics = _report(correct, kind) if correct else {}
-    findings = law.findings() if law else []
-    if law:
-        _report_spawns(law, findings)
-    if as_json:
-        counts = {"games": games, "correct": len(correct), "not_over": not_over}
-        spawns = [finding._asdict() for finding in findings]
-        print_json({"file": str(path), "board": board, **counts, "wrong": wrong, **statistics, "spawns": spawns})
-    return WRONG if wrong or any(finding.broken for finding in findings) else 0
+            judged.wrong.append((line.number, mistake))
+    return judged
 
 
 def _report_spawns(law: SpawnLaw, findings: list[Finding]) -> None:

@@ -1,0 +1,122 @@
+"""Grade a program by games against the standard players of the course (Guei 2023, table 35), by the arena's protocol.
+
+In project 5 it places the tiles and the standard players slide; in project 6 it does both, in pairings of two games.
+"""
+
+import itertools
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from launch.course.games import played_of
+from launch.course.points import Formula, rank
+from launch.course.report import Grade, Measured, Points, less_if_slow
+from launch.course.request import Project, Request
+from launch.errors import UserError
+from launch.evaluation.boards.notation import parse_named_board
+from launch.progress import progress_line
+from launch.tournament import processes
+from launch.tournament.program import Limits, Program
+from launch.tournament.referee import Match, play_match
+from launch.tournament.standings import pairings, points_of
+from launch.tournament.tournament import commands_of, limits_of
+from ntuple.core.games.definition import Game
+from ntuple.game.any_game import make_game_rules
+
+STUDENT = "program"  # its name in the games
+FAULTS_IN_A_ROW = 5  # after which no more games are played: they count as lost
+
+LINES, AXES_RECTS = "runs/standard-lines", "runs/standard-axes-rects"  # docs/adversary.md has their trainings
+SEARCH = "--search expectimax --plies 2 search.opponent="
+
+
+def standard_players(game: Game) -> list[str]:
+    """Return the five players of table 35; the second and the fourth take the tiles for drawn ones, on purpose."""
+    second, fourth = f"{LINES} {SEARCH}chance", f"{AXES_RECTS} {SEARCH}chance"
+    return [LINES, second, AXES_RECTS, fourth, f"{AXES_RECTS} {SEARCH}{game.adversary}"]
+
+
+def adversary_grader(formula: Formula) -> Callable[[Project, Request], Grade]:
+    """Return the function that grades an adversary; a game with a fault of the program counts as won by the player."""
+
+    def grade(project: Project, request: Request) -> Grade:
+        arena = _Arena(project, request)
+        arena.play_all([(rival, STUDENT, opening) for opening, rival in arena.schedule()])
+        fair = [(match.score, match.max_tile) for match in arena.matches if not match.fault]
+        lost = [(0, arena.game.tiles[-1])] * (request.number - len(fair))
+        return arena.grade(formula(played_of(arena.game, fair + lost, request.number)), request.number)
+
+    return grade
+
+
+def grade_tournament(project: Project, request: Request) -> Grade:
+    """Grade a program by pairings with the standard players; the points are those of `muzero2048 tournament`."""
+    arena = _Arena(project, request)
+    sides = [((STUDENT, rival, opening), (rival, STUDENT, opening)) for opening, rival in arena.schedule()]
+    arena.play_all(list(itertools.chain.from_iterable(sides)))
+    gained = sum(points_of(*pairing)[pairing[0].player != STUDENT] for pairing in pairings(arena.matches))
+    return arena.grade(rank(gained, request.number), 2 * request.number)
+
+
+class _Arena:
+    """The program and the standard players, and the games that they have played."""
+
+    def __init__(self, project: Project, request: Request) -> None:
+        """Prepare the programs; UserError if a player is not there."""
+        self._project, self._request = project, request
+        self.game, rows, columns = parse_named_board(project.board)
+        self._rules = make_game_rules(self.game.name, rows, columns)
+        players = list(request.players) or standard_players(self.game)
+        if not request.players and not all(map(Path.exists, map(Path, (LINES, AXES_RECTS)))):
+            raise UserError(
+                f"the standard players are {LINES} and {AXES_RECTS}, which are not both there; train them as "
+                "docs/adversary.md says, or name others with --players"
+            )
+        named = [f"player-{number}={player}" for number, player in enumerate(players, 1)]
+        commands = commands_of([*named, f"{STUDENT}={shlex.join(request.command)}"], project.board)
+        self._limits = Limits(most_bytes=project.most_bytes)
+        self._programs = {
+            name: Program(name, command, limits_of(command, self._limits)) for name, command in commands.items()
+        }
+        self._rivals = [name for name in commands if name != STUDENT]
+        self._names = dict(zip(self._rivals, players, strict=True))
+        self.matches: list[Match] = []
+        self._seconds = 0.0
+        processes.adopt_orphans()
+
+    def schedule(self) -> Iterator[tuple[int, str]]:
+        """Yield (opening, standard player), one after the other."""
+        return zip(range(self._request.number), itertools.cycle(self._rivals), strict=False)
+
+    def play_all(self, games: Sequence[tuple[str, str, int]]) -> None:
+        """Play games of (player, adversary, opening), but no more after FAULTS_IN_A_ROW; then end all programs."""
+        in_a_row = 0
+        try:
+            with progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
+                for player, adversary, opening in games:
+                    sides, seed = (self._programs[player], self._programs[adversary]), self._request.seed
+                    match = play_match(*sides, self.game, self._rules, seed, opening, self._limits)
+                    if match.fault and match.at_fault != STUDENT:
+                        raise UserError(f"the standard player {self._names[match.at_fault]} {match.fault}")
+                    self.matches.append(match)
+                    self._seconds += self._programs[STUDENT].seconds
+                    in_a_row = in_a_row + 1 if match.fault else 0
+                    if in_a_row == FAULTS_IN_A_ROW:
+                        return
+        finally:
+            for program in self._programs.values():
+                program.leave()
+
+    def grade(self, points: tuple[Points, ...], asked: int) -> Grade:
+        """Return the grade; `asked` is the number of games without faults."""
+        moves = sum(match.moves for match in self.matches)
+        speed = moves / self._seconds if self._seconds else 0.0
+        faults = tuple(f"game {number}: {match.fault}" for number, match in enumerate(self.matches, 1) if match.fault)
+        measured: Measured = {
+            "games": f"{len(self.matches):,} of {asked:,}",
+            "moves": moves,
+            "moves/s": round(speed, 1),
+        }
+        if not moves:
+            return Grade(measured, (Points(0, "no move was made"),), faults)
+        return Grade(measured, less_if_slow(points, speed, self._project.speed(self._request), "moves/s"), faults)

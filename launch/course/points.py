@@ -1,0 +1,104 @@
+"""The formulas of the course's points (Guei 2023, tables 21, 23, 25, 29 and 34) and of this project's own projects.
+
+The brackets of rounding in tables 23, 25 and 34 are lost in print; nothing is rounded here. The tiles of a win are
+exchanged in print in tables 25 and 34; by the text of sections 5.4.2 and 5.4.4 they are 2584 and 384.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from launch.course.report import Points
+
+OPTIMUM_3X3 = 5468.49  # expected points of best play of 2048 on 3x3 (docs/solve.md)
+FULL_SHARE = 0.8  # of the optimum, for all points of the project on MCTS
+FREE_SAMPLES = 2_000  # of the black box, up to which the points do not fall
+
+
+class Played(NamedTuple):
+    """Games of a program; those that it did not play count with 0 points and as lost."""
+
+    mean_score: float
+    win_rate: float
+    largest: int  # level of the largest tile of all games
+
+
+Formula = Callable[[Played], tuple[Points, ...]]
+
+_RIGHT = Points(85, "the environment is right")
+
+
+def environment_2584(played: Played) -> tuple[Points, ...]:
+    """Table 23, 2584."""
+    score = Points(min(played.mean_score / 1000, 15.0), f"min(AVG / 1000, 15), AVG = {played.mean_score:,.0f}")
+    return _RIGHT, score, _bonus(played, 13)
+
+
+def environment_threes(played: Played) -> tuple[Points, ...]:
+    """Table 23, Threes!; the bonus is at most 5."""
+    mean = played.mean_score
+    score = max(0.0, min(math.log2(mean / 3) + 1, 10.0)) if mean > 0 else 0.0
+    bonus = _bonus(played, 9)
+    return (
+        _RIGHT,
+        Points(score, f"min(log2(AVG / 3) + 1, 10), AVG = {mean:,.1f}"),
+        bonus._replace(points=min(bonus.points, 5)),
+    )
+
+
+def wins(played: Played) -> tuple[Points, ...]:
+    """The light course: the share of games that reach the tile of a win."""
+    return (Points(100 * played.win_rate, f"100 WinRate, WinRate = {played.win_rate:.1%}"),)
+
+
+def wins_2584(played: Played) -> tuple[Points, ...]:
+    """Table 25, 2584."""
+    return *wins(played), _bonus(played, 17)
+
+
+def wins_threes(played: Played) -> tuple[Points, ...]:
+    """Table 25, Threes!."""
+    return *wins(played), _bonus(played, 9)
+
+
+def losses_2584(played: Played) -> tuple[Points, ...]:
+    """Table 34, 2584; the win rate and the largest tile are those of the standard players."""
+    return _losses(played, 17)
+
+
+def losses_threes(played: Played) -> tuple[Points, ...]:
+    """Table 34, Threes!."""
+    return _losses(played, 14)
+
+
+def share_of_optimum(played: Played) -> tuple[Points, ...]:
+    """Grade the project on MCTS: the mean score, as a share of that of best play on 3x3."""
+    share = played.mean_score / OPTIMUM_3X3
+    reason = f"100 AVG / ({FULL_SHARE} optimum), at most 100, AVG = {played.mean_score:,.0f} of {OPTIMUM_3X3:,.2f}"
+    return (Points(min(100.0, 100 * share / FULL_SHARE), reason),)
+
+
+def by_sample(win_rate: float, best: float, samples: int) -> tuple[Points, ...]:
+    """Grade the project on a learned model: win rate by samples (section 5.5.2), as a share of the best win rate."""
+    share = win_rate / best * min(1.0, FREE_SAMPLES / max(1, samples))
+    reason = f"100 WinRate / {best:.1%} min(1, {FREE_SAMPLES:,} / samples), WinRate = {win_rate:.1%}"
+    return (Points(min(100.0, 100 * share), f"{reason}, samples = {samples:,}"),)
+
+
+def answers(right: int, questions: int) -> tuple[Points, ...]:
+    """Table 29: the share of questions that are answered right."""
+    return (Points(100 * right / questions, f"100 right / questions, {right:,} of {questions:,}"),)
+
+
+def rank(points: float, pairings: int) -> tuple[Points, ...]:
+    """Grade project 6: 70 to 100, linear in the points of the tournament."""
+    return (Points(70 + 30 * points / pairings, f"70 + 30 points / pairings, {points:g} of {pairings}"),)
+
+
+def _bonus(played: Played, least: int) -> Points:
+    return Points(max(played.largest - least, 0), f"bonus max(MaxTile - {least}, 0), MaxTile = {played.largest}")
+
+
+def _losses(played: Played, most: int) -> tuple[Points, ...]:
+    lost = Points(100 * (1 - played.win_rate), f"100 (1 - WinRate), WinRate = {played.win_rate:.1%}")
+    return lost, Points(max(most - played.largest, 0), f"bonus max({most} - MaxTile, 0), MaxTile = {played.largest}")
