@@ -33,6 +33,8 @@ def grade(project: str, program: str, options: Options, as_json: bool) -> int:
         raise UserError(f"--games is {options.games}; give 1 or more")
     if options.seconds is not None and not options.seconds > 0:
         raise UserError(f"--seconds is {options.seconds:g}; give seconds above 0")
+    if options.players and not asked.has_rivals:
+        raise UserError(f"--players are those of projects 5 and 6, adversary and tournament; {project} has none")
     check_seed(options.seed)
     command = _command(program)
     is_python = Path(command[0]).name.startswith("python")

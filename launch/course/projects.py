@@ -24,11 +24,15 @@ PROJECTS: dict[str, Project] = {
     "2584-solver": Project("2584 2x3", grade_answers(exact_values), ANY, 4 * GIB, 100, 60.0),
     "threes-solver": Project("threes-small 2x3", grade_answers(exact_values), ANY, 4 * GIB, 100, 60.0),
     "2584-strong": Project("2584-hard 4x4", grader(points.wins_2584), STRONG, 4 * GIB, 100),
-    "threes-strong": Project("threes-far-side 4x4", grader(points.wins_threes), STRONG, 4 * GIB, 100),
-    "2584-adversary": Project("2584-hard 4x4", adversary_grader(points.losses_2584), ARENA, 4 * GIB, 1000),
-    "threes-adversary": Project("threes-far-side 4x4", adversary_grader(points.losses_threes), ARENA, 4 * GIB, 1000),
-    "2584-tournament": Project("2584-hard 4x4", grade_tournament, ARENA, 0, 100),
-    "threes-tournament": Project("threes-far-side 4x4", grade_tournament, ARENA, 0, 100),
+    "threes-strong": Project("threes-far-side 4x4", grader(points.wins_threes), STRONG, 4 * GIB, 1000),
+    "2584-adversary": Project(
+        "2584-hard 4x4", adversary_grader(points.losses_2584), ARENA, 4 * GIB, 1000, has_rivals=True
+    ),
+    "threes-adversary": Project(
+        "threes-far-side 4x4", adversary_grader(points.losses_threes), ARENA, 4 * GIB, 1000, has_rivals=True
+    ),
+    "2584-tournament": Project("2584-hard 4x4", grade_tournament, ARENA, 0, 100, has_rivals=True),
+    "threes-tournament": Project("threes-far-side 4x4", grade_tournament, ARENA, 0, 100, has_rivals=True),
     "mcts": Project("3x3", grader(points.share_of_optimum), ROLLOUTS, GIB, 100),
     "learned-model": Project("2x2", grade_learner, ANY, 2 * GIB, 200),
     "value-iteration": Project("2x3", grade_answers(sweeps), ANY, 4 * GIB, 100, 60.0),

@@ -23,7 +23,7 @@ from ntuple.exact.solution import Solution, Worth
 
 TOLERANCE = 1e-3  # of a value
 UNREACHABLE_SHARE = 0.1  # of the questions
-FEW_SWEEPS = 6  # V_k for k up to this is computed by recursion
+FEW_SWEEPS = 4  # V_k for k up to this is computed by recursion
 MANY_SWEEPS = 400  # more moves than a game on 2x3 has, so V_k is the exact value
 STATE, AFTERSTATE = "b", "a"  # before a move, after it
 
@@ -81,9 +81,14 @@ def _text(values: Sequence[float]) -> str:
     return " ".join(f"{value:.6f}".rstrip("0").rstrip(".") for value in values)
 
 
+@cache
+def _solution(board: str, game: str) -> Solution:
+    return solve_board(board, game=game)
+
+
 def exact_values(game: Game, rows: int, columns: int, draws: random.Random) -> Iterator[Question]:
     """Yield questions of project 3: positions of random games, and a few that play cannot reach."""
-    solution = solve_board(f"{rows}x{columns}", game=game.name)
+    solution = _solution(f"{rows}x{columns}", game.name)
     while True:
         state, _ = game.draw_opening(rows, columns, draws.random)
         positions = [(STATE, state.board, state.hint)]
@@ -125,7 +130,7 @@ def _values(game: Game, worth: Worth) -> tuple[float, ...]:
 
 def sweeps(game: Game, rows: int, columns: int, draws: random.Random) -> Iterator[Question]:
     """Yield questions of the project on value iteration: V_k, the points of the next k moves of best play."""
-    solution = solve_board(f"{rows}x{columns}", game=game.name)
+    solution = _solution(f"{rows}x{columns}", game.name)
 
     @cache
     def value(state: State, moves: int) -> float:

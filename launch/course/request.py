@@ -32,6 +32,7 @@ class Project(NamedTuple):
     most_bytes: int  # address space of each process; 0: no limit
     number: int  # games, pairings or questions, if the options give no number
     seconds: float = 3600.0  # the most time of the program, if the options give none
+    has_rivals: bool = False  # standard players take part
 
     def speed(self, request: Request) -> float:
         """Return the moves/s that are asked."""

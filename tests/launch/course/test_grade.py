@@ -1,0 +1,253 @@
+"""`muzero2048 grade` on five solutions of each project: right, with a wrong rule, too slow, cheating, crashing.
+
+A right one is a starter of docs/course with the functions of tests/launch/course/solutions put in. The others differ
+from it in one place.
+"""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launch.cli import main
+from tests.launch.course.compose import STARTERS, compose
+
+Change = tuple[str, str]
+
+
+class Grader:
+    """Writes programs and grades them."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._folder, self._capsys = folder, capsys
+
+    def __call__(self, project: str, starter: str, options: str, *changes: Change, games: int) -> dict[str, Any]:
+        """Grade a model solution with changes."""
+        return self.grade(project, f"{sys.executable} {self.write(starter, *changes)} {options}", games)
+
+    def write(self, starter: str, *changes: Change) -> Path:
+        """Write a model solution with changes."""
+        path = self._folder / f"{starter}.py"
+        path.write_text(compose(starter, *changes))
+        return path
+
+    def grade(self, project: str, program: str, games: int, *options: str) -> dict[str, Any]:
+        """Grade a program."""
+        words = ["grade", project, program, "--language", "python", "--games", str(games), *options, "--json"]
+        assert main(words) == 0
+        result = json.loads(self._capsys.readouterr().out)
+        assert result["points"] == pytest.approx(sum(part["points"] for part in result["parts"]))
+        return result
+
+
+@pytest.fixture
+def grade(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Grader:
+    return Grader(tmp_path, capsys)
+
+
+def lost_30_percent(result: dict[str, Any]) -> bool:
+    """Return whether the last part takes 30% of the others away."""
+    *parts, lost = (part["points"] for part in result["parts"])
+    return lost == pytest.approx(-0.3 * sum(parts)) and lost < 0
+
+
+@pytest.mark.parametrize("starter", sorted(path.stem for path in STARTERS.glob("*.py")))
+def test_a_starter_says_what_is_to_be_written(starter: str) -> None:
+    text = (STARTERS / f"{starter}.py").read_text()
+    assert len(text.splitlines()) < 150
+    options = ["--game=2584"] if '"--game"' in text else []
+    words = [sys.executable, str(STARTERS / f"{starter}.py"), *options]
+    question = "#1 open A:B\n#1 01\n#1 11\n#1 ?\n#1 #L\n#1 ? 1\nb 1 0 0 0 0 2\n"
+    run = subprocess.run(words, input=question, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert re.fullmatch(rf"{starter}\.py: write \w+: .+\n", run.stderr)
+
+
+@pytest.mark.parametrize(
+    ("game", "rule", "mistake", "spawn"),
+    [
+        (
+            "2584",
+            ("abs(level - slid[-1]) == 1", "abs(level - slid[-1]) <= 1"),
+            "illegal move|wrong reward|cell not empty",
+            ("rng.random() < 0.9", "rng.random() < 0.8"),
+        ),
+        (
+            "threes",
+            ("return [*line[:i], *line[i + 1 :], 0], 0", "return [*filter(None, line), *[0] * line.count(0)], 0"),
+            "illegal move|cell not empty|cell where no tile may be placed|wrong reward",
+            ("return bag.pop(rng.randrange(len(bag)))", "return bag.pop(bag.index(max(bag)))"),
+        ),
+    ],
+)
+def test_environments(grade: Grader, game: str, rule: Change, mistake: str, spawn: Change) -> None:
+    program = f"{game}-environment", "environment", f"--game={game}"
+
+    right = grade(*program, games=40)
+    assert right["faults"] == []
+    assert right["measured"]["games"] == "40 of 40"
+    mean = right["measured"]["mean score"]
+    score = mean / 1000 if game == "2584" else math.log2(mean / 3) + 1
+    assert [part["points"] for part in right["parts"]][:2] == [85, pytest.approx(score, abs=0.01)]
+    assert right["parts"][-1]["reason"].startswith("bonus max(MaxTile - ")
+
+    wrong = grade(*program, rule, games=10)
+    assert wrong["points"] == 0
+    assert re.match(f"game [0-9]+, number [0-9]+: ({mistake})", wrong["faults"][0])
+
+    cheating = grade(*program, spawn, games=40)
+    assert cheating["points"] == 0
+    assert any(fault.startswith("the spawns break the law, ") for fault in cheating["faults"])
+
+    slow = grade(*program, ("    def worth(", "    time.sleep(0.002)\n\n    def worth("), games=3)
+    assert slow["measured"]["moves/s"] < 1000
+    assert lost_30_percent(slow)
+
+    crash = ("    def worth(", "    if random.random() < 0.001:\n        sys.exit('broken')\n\n    def worth(")
+    crashed = grade(*program, crash, games=300)
+    assert crashed["faults"] == ["it ended with exit code 1: broken"]
+    played = int(crashed["measured"]["games"].split()[0])
+    assert played < 300
+    mean = crashed["measured"]["mean score"] if played else 0  # of all 300 games
+    assert mean <= right["measured"]["mean score"] * 3 * (played + 1) / 300
+
+
+@pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.mark.slow), "threes"])
+def test_solvers(grade: Grader, game: str) -> None:
+    program = f"{game}-solver", "solver", f"--game={game}"
+    right = grade(*program, games=100)
+    assert (right["points"], right["faults"], right["measured"]["right answers"]) == (100, [], "100 of 100")
+
+    faults = {
+        "threes": [
+            ("tile == behind >= 3", "tile == behind >= 6"),
+            ("for following in rest", "for following in {1, 2, 3}"),
+        ],
+        "2584": [("            may_merge = False\n        else", "        else"), ("(2, 0.1)", "(3, 0.1)")],
+    }
+    for change in faults[game]:  # a rule, easier chance events
+        wrong = grade(*program, change, games=20)
+        assert wrong["points"] < 100
+        assert re.search(r"= .+; right is [ab] ", wrong["faults"][0])
+
+    crashed = grade(*program, ("    key = state_key(state)", "    sys.exit('broken')"), games=10)
+    assert crashed["points"] <= 50  # unreachable positions need no value
+    assert re.match("ended during the game: broken, at the question b ", crashed["faults"][-1])
+
+    slow = ("    key = state_key(state)", "    import time\n\n    time.sleep(1)\n    key = state_key(state)")
+    late = grade.grade(
+        f"{game}-solver", f"{sys.executable} {grade.write('solver', slow)} {program[2]}", 10, "--seconds=2"
+    )
+    assert "took too long for a move" in late["faults"][-1]
+
+
+def test_value_iteration(grade: Grader) -> None:
+    program = "value-iteration", "value_iteration", ""
+    assert grade(*program, games=100)["points"] == 100
+    one_more = grade(*program, ("history[sweeps]", "history[sweeps - 1]"), games=50)
+    assert 0 < one_more["points"] < 50  # V_400 is V_399
+    spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
+    assert spawns["points"] < 50
+    broken = grade(*program, ("    return float(", "    raise RuntimeError('broken')\n    return float("), games=20)
+    assert broken["points"] == 0
+    assert "ended during the game: RuntimeError: broken, at the question" in broken["faults"][0]
+    slow = ("    return float(", "    import time\n\n    time.sleep(2)\n    return float(")
+    late = grade.grade(program[0], f"{sys.executable} {grade.write('value_iteration', slow)}", 10, "--seconds=8")
+    assert 0 < late["points"] < 100
+    assert "took too long for a move" in late["faults"][-1]
+
+
+def test_a_learned_model(grade: Grader) -> None:
+    program = "learned-model", "learned_model", "--samples=1000"
+    right = grade(*program, games=100)
+    assert right["measured"]["samples"] == 1000
+    assert right["points"] > 60
+
+    blind = grade(*program, ("return max(range(4), key=preference)", "return 0"), games=50)
+    assert blind["points"] < right["points"] - 30
+    late = grade("learned-model", "learned_model", "--samples=4000", games=100)
+    assert late["points"] == pytest.approx(
+        50 * float(late["parts"][0]["reason"].split("WinRate = ")[1][:4]) / 96.3, abs=0.5
+    )
+
+    crash = (
+        "    values = {",
+        "    if sum(map(len, model.outcomes.values())) > 300:\n        sys.exit('broken')\n    values = {",
+    )
+    crashed = grade(*program, crash, games=50)
+    assert (crashed["points"], crashed["faults"]) == (0, ["ended during the game: broken"])
+    wrong = grade(*program, ("return max(range(4), key=preference)", "return 4"), games=50)
+    assert (wrong["points"], wrong["faults"][0]) == (0, "answered what is no action: '4'; answer 0, 1, 2 or 3")
+    slow = ("    values = {", "    import time\n\n    time.sleep(1)\n    values = {")
+    command = f"{sys.executable} {grade.write('learned_model', slow)}"
+    assert "took too long" in grade.grade("learned-model", command, 50, "--seconds=2")["faults"][0]
+
+
+@pytest.mark.parametrize("game", ["2584", "threes"])
+def test_adversaries(grade: Grader, game: str) -> None:
+    players = ("--players", "random", "greedy")
+
+    def graded(*changes: Change, games: int = 6) -> dict[str, Any]:
+        command = f"{sys.executable} {grade.write('adversary', *changes)} --game={game}"
+        return grade.grade(f"{game}-adversary", command, games, *players)
+
+    right = graded()
+    assert right["faults"] == []
+    assert right["parts"][0]["points"] == 100
+    assert right["parts"][1]["points"] > 0
+
+    end = "    return chosen\n"
+    cheats = {
+        "2584": (end, "    return chosen[0][0] + '13'['13'.index(chosen[0][1]) - 1], chosen[1]\n"),  # the other tile
+        "threes": (end, "    return chosen[0][:-1] + '4', chosen[1]\n"),  # a bonus tile
+    }
+    cheating = graded(cheats[game])
+    assert [part["points"] for part in cheating["parts"]] == [0]
+    assert all("broke the rules" in fault for fault in cheating["faults"])
+    assert len(cheating["faults"]) == 5  # then it is ended
+
+    wrong = graded((end, "    return '99', chosen[1]\n"))
+    assert wrong["points"] == 0
+    crashed = graded((end, "    return chosen if sum(after.board) < 60 else sys.exit('broken')\n"))
+    assert any("ended during the game" in fault for fault in crashed["faults"])
+    assert crashed["points"] < right["points"]
+    slow = graded((end, "    import time\n\n    time.sleep(0.12)\n    return chosen\n"), games=1)
+    assert lost_30_percent(slow)
+
+
+def test_a_tournament_player(grade: Grader) -> None:
+    def graded(*changes: Change, games: int = 4) -> dict[str, Any]:
+        command = f"{sys.executable} {grade.write('tournament_player', *changes)} --game=threes"
+        return grade.grade("threes-tournament", command, games, "--players", "random", "greedy")
+
+    right = graded()
+    assert (right["points"], right["faults"]) == (100, [])  # a search wins against both
+    move = "    return max(legal, key=lambda"
+    assert graded((move, "    return min(legal, key=lambda"))["points"] <= 100
+    illegal = graded((move, "    return 'X'\n    return max(legal, key=lambda"))
+    assert (illegal["points"], illegal["faults"][0]) == (70, "game 1: answered what is no action: '#1 #X'")
+    slow = graded((move, "    import time\n\n    time.sleep(0.3)\n    return max(legal, key=lambda"), games=1)
+    assert slow["points"] == pytest.approx(70)
+    crashed = graded((move, "    sys.exit('broken')\n    return max(legal, key=lambda"))
+    assert crashed["points"] == 70
+
+
+def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
+    def mistake(*words: str) -> str:
+        assert main(["grade", *words]) == 2
+        return capsys.readouterr().err
+
+    assert "there is no project lite; the projects are light, " in mistake("lite", "python x.py")
+    assert 'nobody is no program that can be run; give its command in quotes, such as "python' in mistake(
+        "light", "nobody"
+    )
+    assert "is no command: No closing quotation" in mistake("light", "python 'x.py")
+    assert "--games is 0; give 1 or more" in mistake("light", "python x.py", "--games", "0")
+    assert "--seconds is 0; give seconds above 0" in mistake("light", "python x.py", "--seconds", "0")
+    assert "the standard players are runs/standard-lines and " in mistake("2584-adversary", "python x.py")
+    assert "--players are those of projects 5 and 6" in mistake("light", "python x.py", "--players", "random")
