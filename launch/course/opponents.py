@@ -5,7 +5,9 @@ In project 5 it places the tiles and the standard players slide; in project 6 it
 
 import itertools
 import shlex
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from launch.course.games import played_of
@@ -75,9 +77,7 @@ class _Arena:
         named = [f"player-{number}={player}" for number, player in enumerate(players, 1)]
         commands = commands_of([*named, f"{STUDENT}={shlex.join(request.command)}"], project.board)
         self._limits = Limits(most_bytes=project.most_bytes)
-        self._programs = {
-            name: Program(name, command, limits_of(command, self._limits)) for name, command in commands.items()
-        }
+        self._commands = commands
         self._rivals = [name for name in commands if name != STUDENT]
         self._names = dict(zip(self._rivals, players, strict=True))
         self.matches: list[Match] = []
@@ -91,21 +91,31 @@ class _Arena:
     def play_all(self, games: Sequence[tuple[str, str, int]]) -> None:
         """Play games of (player, adversary, opening), but no more after FAULTS_IN_A_ROW; then end all programs."""
         in_a_row = 0
-        try:
-            with progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
-                for player, adversary, opening in games:
-                    sides, seed = (self._programs[player], self._programs[adversary]), self._request.seed
-                    match = play_match(*sides, self.game, self._rules, seed, opening, self._limits)
-                    if match.fault and match.at_fault != STUDENT:
-                        raise UserError(f"the standard player {self._names[match.at_fault]} {match.fault}")
-                    self.matches.append(match)
-                    self._seconds += self._programs[STUDENT].seconds
-                    in_a_row = in_a_row + 1 if match.fault else 0
-                    if in_a_row == FAULTS_IN_A_ROW:
-                        return
-        finally:
-            for program in self._programs.values():
-                program.leave()
+        with self._programs() as programs, progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
+            for player, adversary, opening in games:
+                sides, seed = (programs[player], programs[adversary]), self._request.seed
+                match = play_match(*sides, self.game, self._rules, seed, opening, self._limits)
+                if match.fault and match.at_fault != STUDENT:
+                    raise UserError(f"the standard player {self._names[match.at_fault]} {match.fault}")
+                self.matches.append(match)
+                self._seconds += programs[STUDENT].seconds
+                in_a_row = in_a_row + 1 if match.fault else 0
+                if in_a_row == FAULTS_IN_A_ROW:
+                    return
+
+    @contextmanager
+    def _programs(self) -> Iterator[dict[str, Program]]:
+        """Yield the programs by their names, and end them."""
+        with tempfile.TemporaryFile("a+b") as errors:
+            programs = {
+                name: Program(name, command, limits_of(command, self._limits), errors if name == STUDENT else None)
+                for name, command in self._commands.items()
+            }
+            try:
+                yield programs
+            finally:
+                for program in programs.values():
+                    program.leave()
 
     def grade(self, points: tuple[Points, ...], asked: int) -> Grade:
         """Return the grade; `asked` is the number of games without faults."""

@@ -121,7 +121,7 @@ def search(rng, root, rollouts, exploration, keys, visits, totals):
 def main():
     """Play games, write their records, print the mean score."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in {"rollouts": 1000, "exploration": 0.5, "total": 1, "seed": 1, "save": os.devnull}.items():
+    for name, default in {"rollouts": 1000, "exploration": 5.0, "total": 1, "seed": 1, "save": os.devnull}.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
     args = parser.parse_args()
     rng, rows = np.random.default_rng(args.seed), 2 * args.rollouts + 64

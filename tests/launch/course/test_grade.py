@@ -188,53 +188,55 @@ def test_a_learned_model(grade: Grader) -> None:
     assert "took too long" in grade.grade("learned-model", command, 50, "--seconds=2")["faults"][0]
 
 
-@pytest.mark.parametrize("game", ["2584", "threes"])
+@pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.mark.slow), "threes"])
 def test_adversaries(grade: Grader, game: str) -> None:
-    players = ("--players", "random", "greedy")
+    """The standard players are programs that start at once: the model solution of project 6."""
+    player = f"{sys.executable} {grade.write('tournament_player')} --game={game}"
 
-    def graded(*changes: Change, games: int = 6) -> dict[str, Any]:
+    def graded(*changes: Change, games: int = 5) -> dict[str, Any]:
         command = f"{sys.executable} {grade.write('adversary', *changes)} --game={game}"
-        return grade.grade(f"{game}-adversary", command, games, *players)
+        return grade.grade(f"{game}-adversary", command, games, "--players", player)
 
-    right = graded()
+    right = graded(games=2)
     assert right["faults"] == []
     assert right["parts"][0]["points"] == 100
     assert right["parts"][1]["points"] > 0
 
     end = "    return chosen\n"
     cheats = {
-        "2584": (end, "    return chosen[0][0] + '13'['13'.index(chosen[0][1]) - 1], chosen[1]\n"),  # the other tile
-        "threes": (end, "    return chosen[0][:-1] + '4', chosen[1]\n"),  # a bonus tile
+        "2584": "    return chosen[0][0] + {'1': '3', '3': '1'}[chosen[0][1]], chosen[1]\n",  # not the drawn tile
+        "threes": "    return chosen[0][:-1] + '4', chosen[1]\n",  # a bonus tile
     }
-    cheating = graded(cheats[game])
-    assert [part["points"] for part in cheating["parts"]] == [0]
-    assert all("broke the rules" in fault for fault in cheating["faults"])
-    assert len(cheating["faults"]) == 5  # then it is ended
-
-    wrong = graded((end, "    return '99', chosen[1]\n"))
-    assert wrong["points"] == 0
-    crashed = graded((end, "    return chosen if sum(after.board) < 60 else sys.exit('broken')\n"))
-    assert any("ended during the game" in fault for fault in crashed["faults"])
-    assert crashed["points"] < right["points"]
+    for change in (cheats[game], "    return '99', chosen[1]\n"):
+        cheating = graded((end, change), games=7)
+        assert [part["points"] for part in cheating["parts"]] == [0]
+        assert all("broke the rules" in fault for fault in cheating["faults"])
+        assert cheating["measured"]["games"] == "5 of 7"  # then it is ended
+    crashed = graded((end, "    return chosen if max(after.board) < 4 else sys.exit('broken')\n"), games=2)
+    assert [part["points"] for part in crashed["parts"]] == [0, 0]
+    assert crashed["faults"] == [f"game {number}: ended during the game: broken" for number in (1, 2)]
     slow = graded((end, "    import time\n\n    time.sleep(0.12)\n    return chosen\n"), games=1)
     assert lost_30_percent(slow)
 
 
 def test_a_tournament_player(grade: Grader) -> None:
-    def graded(*changes: Change, games: int = 4) -> dict[str, Any]:
-        command = f"{sys.executable} {grade.write('tournament_player', *changes)} --game=threes"
-        return grade.grade("threes-tournament", command, games, "--players", "random", "greedy")
+    """Too slow: as in project 5."""
+    player = grade.write("tournament_player").rename("rival.py")
 
-    right = graded()
-    assert (right["points"], right["faults"]) == (100, [])  # a search wins against both
+    def graded(*changes: Change) -> dict[str, Any]:
+        command = f"{sys.executable} {grade.write('tournament_player', *changes)} --game=threes"
+        rival = f"{sys.executable} {player} --game=threes"
+        return grade.grade("threes-tournament", command, 2, "--players", rival)
+
+    equal = graded()
+    assert (equal["points"], equal["faults"]) == (85, [])  # the same program on both sides
     move = "    return max(legal, key=lambda"
-    assert graded((move, "    return min(legal, key=lambda"))["points"] <= 100
-    illegal = graded((move, "    return 'X'\n    return max(legal, key=lambda"))
-    assert (illegal["points"], illegal["faults"][0]) == (70, "game 1: answered what is no action: '#1 #X'")
-    slow = graded((move, "    import time\n\n    time.sleep(0.3)\n    return max(legal, key=lambda"), games=1)
-    assert slow["points"] == pytest.approx(70)
+    worse = graded((move, "    return min(legal, key=lambda"))
+    assert (worse["points"], worse["faults"]) == (70, [])
+    illegal = graded((move, "    print('#1 #X', flush=True)\n    return max(legal, key=lambda"))
+    assert (illegal["points"], illegal["faults"][0]) == (0, "game 1: answered what is no action: '#1 #X' to open")
     crashed = graded((move, "    sys.exit('broken')\n    return max(legal, key=lambda"))
-    assert crashed["points"] == 70
+    assert (crashed["points"], crashed["faults"][0]) == (0, "game 1: did not start: ended during the game: broken")
 
 
 def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
