@@ -21,7 +21,7 @@ from launch.course.report import Grade, Points, less_if_slow
         (points.losses_2584, Played(0, 0.125, 15), [87.5, 2]),
         (points.losses_threes, Played(0, 0.473, 9), [52.7, 5]),
         (points.losses_threes, Played(0, 1.0, 14), [0, 0]),
-        (points.share_of_optimum, Played(5468.49 * 0.4, 0.0, 9), [50]),
+        (points.share_of_optimum, Played(5468.49 * 0.2, 0.0, 9), [50]),
         (points.share_of_optimum, Played(5468.49 * 0.9, 0.0, 9), [100]),
     ],
 )
