@@ -12,12 +12,8 @@ SOLUTIONS = Path(__file__).with_name("solutions")
 
 
 def compose(name: str, *changes: tuple[str, str]) -> str:
-    """Return the text of a program; a change (old, new) is made once in the solution, and puts a fault in."""
+    """Return the text of a program; each change (old, new) is made once, and puts a fault in."""
     starter, solution = ((folder / f"{name}.py").read_text() for folder in (STARTERS, SOLUTIONS))
-    for old, new in changes:
-        if solution.count(old) != 1:
-            raise ValueError(f"{name}: {old!r} is {solution.count(old)} times in the solution")
-        solution = solution.replace(old, new)
     lines = starter.splitlines()
     written = {node.name: solution.splitlines()[_first(node) - 1 : node.end_lineno] for node in _functions(solution)}
     for node in reversed(_functions(starter)):  # from the end, so that line numbers stay right
@@ -25,7 +21,12 @@ def compose(name: str, *changes: tuple[str, str]) -> str:
             lines[_first(node) - 1 : node.end_lineno] = written.pop(node.name)
     if written:
         raise ValueError(f"{name}: the starter leaves out no {', '.join(written)}")
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise ValueError(f"{name}: {old!r} is {text.count(old)} times in the program")
+        text = text.replace(old, new)
+    return text
 
 
 def _functions(text: str) -> list[ast.FunctionDef]:

@@ -104,6 +104,11 @@ def test_environments(grade: Grader, game: str, rule: Change, mistake: str, spaw
     assert cheating["points"] == 0
     assert any(fault.startswith("the spawns break the law, ") for fault in cheating["faults"])
 
+    again = grade(
+        *program, ('play(args.game == "threes", rng)', 'play(args.game == "threes", random.Random(1))'), games=2
+    )
+    assert (again["points"], again["faults"]) == (0, ["game 2 is game 1 again"])
+
     slow = grade(*program, ("    def worth(", "    time.sleep(0.002)\n\n    def worth("), games=3)
     assert slow["measured"]["moves/s"] < 1000
     assert lost_30_percent(slow)
@@ -153,6 +158,8 @@ def test_value_iteration(grade: Grader) -> None:
     assert 0 < one_more["points"] < 50  # V_400 is V_399
     spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
     assert spawns["points"] < 50
+    other = grade(*program, ('print(f"{line.strip()} =', 'print(f"1 {line.strip()} ='), games=5)
+    assert other["points"] == 0
     broken = grade(*program, ("    return float(", "    raise RuntimeError('broken')\n    return float("), games=20)
     assert broken["points"] == 0
     assert "ended during the game: RuntimeError: broken, at the question" in broken["faults"][0]
@@ -237,6 +244,105 @@ def test_a_tournament_player(grade: Grader) -> None:
     assert (illegal["points"], illegal["faults"][0]) == (0, "game 1: answered what is no action: '#1 #X' to open")
     crashed = graded((move, "    sys.exit('broken')\n    return max(legal, key=lambda"))
     assert (crashed["points"], crashed["faults"][0]) == (0, "game 1: did not start: ended during the game: broken")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("project", "starter", "game", "train", "rule", "tile", "record"),
+    [
+        (
+            "light",
+            "td_afterstate",
+            "",
+            2000,
+            ("                may_merge = False\n", "                pass\n"),
+            ("rng.random() < 0.9", "rng.random() < 0.8"),
+            "                print(record(log, rewards, moves)",
+        ),
+        (
+            "2584-player",
+            "td_player",
+            "--game=2584",
+            1000,
+            ("abs(level - last) == 1", "abs(level - last) <= 1"),
+            ("rng.random() < 0.9", "rng.random() < 0.8"),
+            "                print(record(log[: moves + FIRST])",
+        ),
+        (
+            "threes-player",
+            "td_player",
+            "--game=threes",
+            2000,
+            ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14"),
+            ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1"),
+            "                print(record(log[: moves + FIRST])",
+        ),
+        (
+            "2584-strong",
+            "strong_player",
+            "--game=2584",
+            1000,
+            ("abs(level - last) == 1", "abs(level - last) <= 1"),
+            ("return 1 if rng.random() < 0.75", "return 1 if rng.random() < 0.85"),
+            '            print("" if TRAIN',
+        ),
+        (
+            "threes-strong",
+            "strong_player",
+            "--game=threes",
+            2000,
+            ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14"),
+            ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1"),
+            '            print("" if TRAIN',
+        ),
+        (
+            "mcts",
+            "mcts",
+            "--rollouts=20",
+            0,
+            ("points, may_merge = points + (2 << level), False", "points = points + (2 << level)"),
+            ("rng.random() < 0.9", "rng.random() < 0.7"),
+            "            print(text",
+        ),
+    ],
+)
+def test_players(
+    grade: Grader, project: str, starter: str, game: str, train: int, rule: Change, tile: Change, record: str
+) -> None:
+    """Each program gets weights of a short training; a wrong one plays with those of the right one."""
+    options = game
+    if train:
+        words = [sys.executable, grade.write(starter), *game.split(), f"--train={train}", "--save-weights=w.npz"]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        options += f" --load={Path('w.npz').resolve()}"
+    program = project, starter, options
+
+    right = grade(*program, games=60)
+    assert right["faults"] == []
+    assert right["measured"]["games"] == "60 of 60"
+    if project == "mcts":
+        assert right["points"] == pytest.approx(250 * right["measured"]["mean score"] / 5468.49, abs=0.1)
+    else:
+        share = float(re.search("WinRate = ([0-9.]+)%", right["parts"][0]["reason"])[1])
+        assert right["parts"][0]["points"] == pytest.approx(share, abs=0.1)
+
+    wrong = grade(*program, rule, games=30)
+    assert wrong["points"] == 0
+    assert re.match("game [0-9]+, number [0-9]+: ", wrong["faults"][0])
+
+    cheating = grade(*program, tile, games=100)
+    assert cheating["points"] == 0
+    assert any(fault.startswith("the spawns break the law, ") for fault in cheating["faults"])
+
+    indent = record[: len(record) - len(record.lstrip())]
+    seconds = {"mcts": 40, "strong": 20}.get(project.split("-")[-1], 5)
+    slow = grade(*program, (record, f"{indent}__import__('time').sleep({seconds})\n{record}"), games=3)
+    assert slow["parts"][-1]["reason"].startswith("30% off: ")
+
+    third = "len(scores) == 2" if project == "mcts" else "game == 3"
+    crashed = grade(*program, (record, f"{indent}sys.exit('broken') if {third} else None\n{record}"), games=9)
+    assert crashed["faults"] == ["it ended with exit code 1: broken"]
+    assert crashed["measured"]["games"] == "2 of 9"
 
 
 def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:

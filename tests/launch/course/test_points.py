@@ -3,8 +3,10 @@
 import pytest
 
 from launch.course import points
+from launch.course.games import played_of
 from launch.course.points import Formula, Played
 from launch.course.report import Grade, Points, less_if_slow
+from ntuple.core.games.known import find_game
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,12 @@ def test_points_of_answers_ranks_and_samples() -> None:
     assert points.by_sample(0.4, 0.8, 500)[0].points == pytest.approx(50)
     assert points.by_sample(0.8, 0.8, 2 * points.FREE_SAMPLES)[0].points == pytest.approx(50)
     assert points.by_sample(0.9, 0.8, 1)[0].points == 100
+
+
+def test_games_that_are_missing_count_as_lost() -> None:
+    played = played_of(find_game("2584"), [(30_000, 2584), (10_000, 1597)], 4)
+    assert played == Played(mean_score=10_000, win_rate=0.25, largest=17)
+    assert played_of(find_game("2584"), [], 4) == Played(0, 0, 0)
 
 
 def test_a_slow_program_loses_30_percent() -> None:
