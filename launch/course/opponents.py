@@ -89,7 +89,7 @@ class _Arena:
         return zip(range(self._request.number), itertools.cycle(self._rivals), strict=False)
 
     def play_all(self, games: Sequence[tuple[str, str, int]]) -> None:
-        """Play games of (player, adversary, opening), but no more after FAULTS_IN_A_ROW; then end all programs."""
+        """Play games of (player, adversary, opening), until FAULTS_IN_A_ROW or the time for answers ends them."""
         in_a_row = 0
         with self._programs() as programs, progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
             for player, adversary, opening in games:
@@ -100,7 +100,7 @@ class _Arena:
                 self.matches.append(match)
                 self._seconds += programs[STUDENT].seconds
                 in_a_row = in_a_row + 1 if match.fault else 0
-                if in_a_row == FAULTS_IN_A_ROW:
+                if in_a_row == FAULTS_IN_A_ROW or self._seconds > self._request.seconds:
                     return
 
     @contextmanager

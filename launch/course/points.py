@@ -12,7 +12,7 @@ from launch.course.report import Points
 
 OPTIMUM_3X3 = 5468.49  # expected points of best play of 2048 on 3x3 (docs/solve.md)
 FULL_SHARE = 0.4  # of the optimum, for all points of the project on MCTS; random rollouts alone reach a third
-FREE_SAMPLES = 2_000  # of the black box, up to which the points do not fall
+FREE_SAMPLES = 1_000  # of the black box, up to which the points do not fall
 
 
 class Played(NamedTuple):

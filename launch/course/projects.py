@@ -26,10 +26,10 @@ PROJECTS: dict[str, Project] = {
     "2584-strong": Project("2584-hard 4x4", grader(points.wins_2584), STRONG, 4 * GIB, 100),
     "threes-strong": Project("threes-far-side 4x4", grader(points.wins_threes), STRONG, 4 * GIB, 1000),
     "2584-adversary": Project(
-        "2584-hard 4x4", adversary_grader(points.losses_2584), ARENA, 4 * GIB, 1000, has_rivals=True
+        "2584-hard 4x4", adversary_grader(points.losses_2584), ARENA, 4 * GIB, 100, has_rivals=True
     ),
     "threes-adversary": Project(
-        "threes-far-side 4x4", adversary_grader(points.losses_threes), ARENA, 4 * GIB, 1000, has_rivals=True
+        "threes-far-side 4x4", adversary_grader(points.losses_threes), ARENA, 4 * GIB, 100, has_rivals=True
     ),
     "2584-tournament": Project("2584-hard 4x4", grade_tournament, ARENA, 0, 100, has_rivals=True),
     "threes-tournament": Project("threes-far-side 4x4", grade_tournament, ARENA, 0, 100, has_rivals=True),

@@ -179,7 +179,7 @@ def test_a_learned_model(grade: Grader) -> None:
     assert blind["points"] < right["points"] - 30
     late = grade("learned-model", "learned_model", "--samples=4000", games=100)
     assert late["points"] == pytest.approx(
-        50 * float(late["parts"][0]["reason"].split("WinRate = ")[1][:4]) / 96.3, abs=0.5
+        25 * float(late["parts"][0]["reason"].split("WinRate = ")[1][:4]) / 96.3, abs=0.5
     )
 
     crash = (
@@ -200,9 +200,11 @@ def test_adversaries(grade: Grader, game: str) -> None:
     """The standard players are programs that start at once: the model solution of project 6."""
     player = f"{sys.executable} {grade.write('tournament_player')} --game={game}"
 
+    def command_of(*changes: Change) -> str:
+        return f"{sys.executable} {grade.write('adversary', *changes)} --game={game}"
+
     def graded(*changes: Change, games: int = 5) -> dict[str, Any]:
-        command = f"{sys.executable} {grade.write('adversary', *changes)} --game={game}"
-        return grade.grade(f"{game}-adversary", command, games, "--players", player)
+        return grade.grade(f"{game}-adversary", command_of(*changes), games, "--players", player)
 
     right = graded(games=2)
     assert right["faults"] == []
@@ -224,6 +226,8 @@ def test_adversaries(grade: Grader, game: str) -> None:
     assert crashed["faults"] == [f"game {number}: ended during the game: broken" for number in (1, 2)]
     slow = graded((end, "    import time\n\n    time.sleep(0.12)\n    return chosen\n"), games=1)
     assert lost_30_percent(slow)
+    ended = grade.grade(f"{game}-adversary", command_of(), 50, "--players", player, "--seconds=0.01")
+    assert (ended["measured"]["games"], ended["parts"][0]["points"]) == ("1 of 50", pytest.approx(2))
 
 
 def test_a_tournament_player(grade: Grader) -> None:
