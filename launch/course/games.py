@@ -134,6 +134,7 @@ def played_of(game: Game, games: Sequence[tuple[int, int]], count: int) -> Playe
         mean_score=sum(score for score, _ in games) / count,
         win_rate=sum(tile >= game.goals[0] for _, tile in games) / count,
         largest=game.tiles.index(max((tile for _, tile in games), default=0)),
+        share=len(games) / count,
     )
 
 

@@ -21,17 +21,16 @@ class Played(NamedTuple):
     mean_score: float
     win_rate: float
     largest: int  # level of the largest tile of all games
+    share: float = 1.0  # games that it played, of those that were asked
 
 
 Formula = Callable[[Played], tuple[Points, ...]]
-
-_RIGHT = Points(85, "the environment is right")
 
 
 def environment_2584(played: Played) -> tuple[Points, ...]:
     """Table 23, 2584."""
     score = Points(min(played.mean_score / 1000, 15.0), f"min(AVG / 1000, 15), AVG = {played.mean_score:,.0f}")
-    return _RIGHT, score, _bonus(played, 13)
+    return _right(played), score, _bonus(played, 13)
 
 
 def environment_threes(played: Played) -> tuple[Points, ...]:
@@ -40,7 +39,7 @@ def environment_threes(played: Played) -> tuple[Points, ...]:
     score = max(0.0, min(math.log2(mean / 3) + 1, 10.0)) if mean > 0 else 0.0
     bonus = _bonus(played, 9)
     return (
-        _RIGHT,
+        _right(played),
         Points(score, f"min(log2(AVG / 3) + 1, 10), AVG = {mean:,.1f}"),
         bonus._replace(points=min(bonus.points, 5)),
     )
@@ -93,6 +92,12 @@ def answers(right: int, questions: int) -> tuple[Points, ...]:
 def rank(points: float, pairings: int) -> tuple[Points, ...]:
     """Grade project 6: 70 to 100, linear in the points of the tournament."""
     return (Points(70 + 30 * points / pairings, f"70 + 30 points / pairings, {points:g} of {pairings}"),)
+
+
+def _right(played: Played) -> Points:
+    return Points(
+        85 * played.share, f"85, the environment is right, in {played.share:.1%} of the games that were asked"
+    )
 
 
 def _bonus(played: Played, least: int) -> Points:

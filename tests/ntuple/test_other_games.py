@@ -262,12 +262,12 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
 
 TARGETS = [
     {"method": "td"},
-    {"method": "td", "direction": "backward"},
     {"method": "lambda_return", "steps": 3, "direction": "backward"},
     {"method": "delayed"},
     {"method": "expected"},
 ]
 MORE_TARGETS = [
+    {"method": "td", "direction": "backward"},
     {"method": "n_step", "steps": 3},
     {"method": "n_step", "steps": 3, "direction": "backward"},
     {"method": "lambda_return", "steps": 3},

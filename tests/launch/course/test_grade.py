@@ -71,11 +71,12 @@ def test_a_starter_says_what_is_to_be_written(starter: str) -> None:
 @pytest.mark.parametrize(
     ("game", "rule", "mistake", "spawn"),
     [
-        (
+        pytest.param(
             "2584",
             ("abs(level - slid[-1]) == 1", "abs(level - slid[-1]) <= 1"),
             "illegal move|wrong reward|cell not empty",
             ("rng.random() < 0.9", "rng.random() < 0.8"),
+            marks=pytest.mark.slow,
         ),
         (
             "threes",

@@ -42,8 +42,9 @@ def test_points_of_answers_ranks_and_samples() -> None:
 
 def test_games_that_are_missing_count_as_lost() -> None:
     played = played_of(find_game("2584"), [(30_000, 2584), (10_000, 1597)], 4)
-    assert played == Played(mean_score=10_000, win_rate=0.25, largest=17)
-    assert played_of(find_game("2584"), [], 4) == Played(0, 0, 0)
+    assert played == Played(mean_score=10_000, win_rate=0.25, largest=17, share=0.5)
+    assert played_of(find_game("2584"), [], 4) == Played(0, 0, 0, 0)
+    assert [part.points for part in points.environment_2584(played)] == [42.5, 10, 4]
 
 
 def test_a_slow_program_loses_30_percent() -> None:
