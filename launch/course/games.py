@@ -15,15 +15,16 @@ from typing import NamedTuple
 from launch.course.points import Formula, Played
 from launch.course.report import Grade, Measured, Points, less_if_slow
 from launch.course.request import Project, Request
+from launch.errors import UserError
 from launch.evaluation.records.judge import Judged, Line, judge_lines, read_lines
 from launch.progress import progress_line
 from launch.tournament import processes
-from launch.tournament.program import Limits, confined
+from launch.tournament.program import Limits, confined, last_line
 from ntuple.core.games.definition import Game
 
 FALSE_ALARM = 1e-6  # chance that right spawns are called wrong
 MOST_OUTPUT = 16 << 20  # bytes on stdout and stderr
-MOST_RECORDS = 2 << 30  # bytes of records
+MOST_RECORDS = 512 << 20  # bytes of records
 LOOK_SECONDS = 0.2  # between two looks at a running program
 
 
@@ -44,7 +45,10 @@ def grader(formula: Formula) -> Callable[[Project, Request], Grade]:
             options = [f"--total={request.number}", f"--save={records}", f"--seed={request.seed}"]
             limits = Limits(most_bytes=project.most_bytes, cores=1)
             run = run_to_end([*request.command, *options], limits, request.seconds, records, output)
-            lines = _lines(records, project.board, request.number)
+            try:
+                lines = _lines(records, project.board, request.number)
+            except UserError as error:  # such as a header of another board
+                return Grade({}, (Points(0, "the records cannot be read"),), (str(error),))
             with progress_line("judging the games", ""):
                 return _grade(project, request, formula, run, lines)
 
@@ -72,8 +76,8 @@ def run_to_end(command: list[str], limits: Limits, seconds: float, records: Path
             processes.end(process.pid, [])
             process.wait()
     if not fault and process.returncode:
-        lines = output.read_text(errors="replace").strip().splitlines()
-        fault = f"it ended with exit code {process.returncode}" + (f": {lines[-1][:200]}" if lines else "")
+        told = last_line(output.read_bytes()) if output.is_file() else ""
+        fault = f"it ended with exit code {process.returncode}" + (f": {told}" if told else "")
     return Run(elapsed, fault)
 
 
@@ -100,12 +104,12 @@ def _broken(pid: int, limits: Limits, elapsed: float, seconds: float, records: P
 
 def _lines(records: Path, board: str, count: int) -> list[Line]:
     """Return the lines of the first games; the last line counts only if it is complete."""
-    if not records.exists():
+    if records.is_symlink() or not records.is_file():
         return []
-    with records.open("rb+") as file:
-        text = file.read()
-        file.truncate(text.rfind(b"\n") + 1)
-    return list(itertools.islice(read_lines(records, board), count))
+    text = records.read_bytes()
+    complete = records.with_name("complete.txt")
+    complete.write_bytes(text[: text.rfind(b"\n") + 1])
+    return list(itertools.islice(read_lines(complete, board), count))
 
 
 def _grade(project: Project, request: Request, formula: Formula, run: Run, lines: list[Line]) -> Grade:

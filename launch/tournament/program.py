@@ -59,6 +59,12 @@ def confined(command: Sequence[str], limits: Limits) -> list[str]:
     return [sys.executable, "-I", str(CONFINE), *map(str, numbers), *command]
 
 
+def last_line(output: bytes) -> str:
+    """Return the last line that a program wrote, as far as it can be printed."""
+    lines = output[-MOST_LINE:].decode(errors="replace").strip().splitlines()
+    return "".join(filter(str.isprintable, lines[-1])) if lines else ""
+
+
 _running: list["Program"] = []  # all that live, so that the end of one spares the others
 
 
@@ -172,8 +178,7 @@ class Program:
         if self._errors is None:
             return ""
         self._errors.seek(max(0, os.fstat(self._errors.fileno()).st_size - MOST_LINE))
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        return last_line(self._errors.read())
 
     @property
     def _output(self) -> int:

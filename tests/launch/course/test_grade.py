@@ -6,6 +6,7 @@ from it in one place.
 
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from launch.cli import main
+from launch.tournament.processes import below
 from tests.launch.course.compose import STARTERS, compose
 
 Change = tuple[str, str]
@@ -348,6 +350,38 @@ def test_players(
     crashed = grade(*program, (record, f"{indent}sys.exit('broken') if {third} else None\n{record}"), games=9)
     assert crashed["faults"] == ["it ended with exit code 1: broken"]
     assert crashed["measured"]["games"] == "2 of 9"
+
+
+@pytest.mark.parametrize(
+    ("script", "points", "fault"),
+    [
+        ("os.mkdir(file)", "no game was written", None),
+        ("os.mkfifo(file)", "no game was written", None),
+        ("os.symlink('/etc/passwd', file)", "no game was written", None),
+        ("shutil.rmtree(os.path.dirname(file)); sys.exit('gone')", "no game was written", "it ended with exit code 1"),
+        ("open(file, 'w').write('11D1#L')", "no game was written", None),
+        ("open(file, 'wb').write(bytes(range(256)) * 9)", "the environment is wrong", "game 1, number 1, column 1: "),
+        ("open(file, 'w').write('% board 3x3\\n1121\\n')", "the records cannot be read", "the header says 3x3"),
+        ("sys.exit('\\x1b[2J\\x00broken')", "no game was written", "it ended with exit code 1: [2Jbroken"),
+        ("[os.fork() or time.sleep(600) for _ in range(2)]", "no game was written", None),
+        (
+            "os.fork(); os.setsid() if os.fork() else None; time.sleep(600)",
+            "no game was written",
+            "it was ended after 1 s",
+        ),
+    ],
+)
+def test_hostile_programs(grade: Grader, tmp_path: Path, script: str, points: str, fault: str | None) -> None:
+    path = tmp_path / "hostile.py"
+    path.write_text(f"import os, shutil, sys, time\nfile = sys.argv[2].partition('=')[2]\n{script}\n")
+    before = below([os.getpid()])
+    result = grade.grade("light", f"{sys.executable} -S {path}", 5, "--seconds=1")
+    assert below([os.getpid()]) <= before
+    assert (result["points"], result["parts"][0]["reason"]) == (0, points)
+    if fault is None:
+        assert result["faults"] == []
+    else:
+        assert fault in result["faults"][0]
 
 
 def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
