@@ -5,8 +5,8 @@
     program    ready                     once: a new game begins, and the graded games with it
 
 After a line with OVER = 1 the program answers nothing; the first line of the next game follows. An action that changes
-nothing earns nothing, and counts like any other. The names depend on the seed, so a program cannot know the rules.
-REWARD is 0 at the start of a game, and in all graded games, so that a program cannot learn there instead.
+nothing earns nothing, and counts like any other. The names depend on the seed, so a program has to find them by
+samples. REWARD is 0 at the start of a game, and in all graded games, so that these teach little.
 """
 
 import random
@@ -15,7 +15,7 @@ from functools import cache
 
 from launch.course.points import by_sample
 from launch.course.report import Grade, Measured, Points
-from launch.course.request import Project, Request, line_program
+from launch.course.request import Project, Request, ask_in_all, line_program
 from launch.evaluation.boards.notation import parse_named_board
 from launch.progress import progress_line
 from launch.tournament.program import Fault, Program, ProgramError
@@ -108,7 +108,7 @@ def _learn(program: Program, box: BlackBox, seconds: float, counts: Counts) -> N
         if box.is_over:
             program.tell(box.line())
             box.begin()
-        answer = program.ask(box.line(), seconds - program.seconds)
+        answer = ask_in_all(program, box.line(), seconds)
         if answer == "ready":
             return
         box.act(_action(answer))
@@ -122,7 +122,7 @@ def _play(program: Program, box: BlackBox, seconds: float, counts: Counts, games
     while counts.games < games:
         box.begin()
         while not box.is_over and box.idle < MOST_IDLE:
-            box.act(_action(program.ask(box.line(), seconds - program.seconds)))
+            box.act(_action(ask_in_all(program, box.line(), seconds)))
         if box.is_over:
             program.tell(box.line())
         counts.wins += box.is_won

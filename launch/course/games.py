@@ -4,35 +4,30 @@ It is run as `PROGRAM --total=N --save=FILE --seed=S`. Its games are replayed by
 by the law of the game, as in `muzero2048 judge`.
 """
 
+import contextlib
 import itertools
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from launch.course.points import Formula, Played
 from launch.course.report import Grade, Measured, Points, less_if_slow
 from launch.course.request import Project, Request
+from launch.course.run import Run, copy_complete_lines, run_to_end
 from launch.errors import UserError
-from launch.evaluation.records.judge import Judged, Line, judge_lines, read_lines
+from launch.evaluation.records.judge import SAME_MOVES, Judged, Line, judge_lines, read_lines
 from launch.progress import progress_line
 from launch.tournament import processes
-from launch.tournament.program import Limits, confined, last_line
 from ntuple.core.games.definition import Game
 
 FALSE_ALARM = 1e-6  # chance that right spawns are called wrong
-MOST_OUTPUT = 16 << 20  # bytes on stdout and stderr
-MOST_RECORDS = 512 << 20  # bytes of records
-LOOK_SECONDS = 0.2  # between two looks at a running program
 
 
-class Run(NamedTuple):
-    """A program that has ended."""
-
-    seconds: float
-    fault: str  # why it did not end well; "": it did
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a new folder, and delete it as far as that is possible."""
+    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def grader(formula: Formula) -> Callable[[Project, Request], Grade]:
@@ -40,76 +35,20 @@ def grader(formula: Formula) -> Callable[[Project, Request], Grade]:
 
     def grade(project: Project, request: Request) -> Grade:
         processes.adopt_orphans()
-        with tempfile.TemporaryDirectory(prefix="grade-") as folder:
-            records, output = Path(folder, "records.txt"), Path(folder, "output.txt")
+        with _folder() as given, _folder() as own:  # the program may do anything to the first one
+            records, output, complete = given / "records.txt", own / "output.txt", own / "complete.txt"
             options = [f"--total={request.number}", f"--save={records}", f"--seed={request.seed}"]
-            limits = Limits(most_bytes=project.most_bytes, cores=1)
-            run = run_to_end([*request.command, *options], limits, request.seconds, records, output)
+            run = run_to_end([*request.command, *options], project.limits, request.seconds, records, output)
             try:
-                lines = _lines(records, project.board, request.number)
+                copy_complete_lines(records, complete)
+                lines = list(itertools.islice(read_lines(complete, project.board), request.number))
             except UserError as error:  # such as a header of another board
-                return Grade({}, (Points(0, "the records cannot be read"),), (str(error),))
+                faults = (*filter(None, [run.fault]), str(error).replace(str(complete), "the records"))
+                return Grade({}, (Points(0, "the records cannot be read"),), faults)
             with progress_line("judging the games", ""):
                 return _grade(project, request, formula, run, lines)
 
     return grade
-
-
-def run_to_end(command: list[str], limits: Limits, seconds: float, records: Path, output: Path) -> Run:
-    """Run a program until it ends or breaks a limit; its output goes into a file."""
-    begun = time.monotonic()
-
-    def text() -> str:
-        written = records.stat().st_size if records.exists() else 0
-        return f"{written / 1e6:,.1f} MB of records after {time.monotonic() - begun:.0f} s"
-
-    with output.open("wb") as log, progress_line("the program plays", text):
-        process = subprocess.Popen(
-            confined(command, limits), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-        )
-        fault = ""
-        try:
-            while not fault and not _has_ended(process):
-                fault = _broken(process.pid, limits, time.monotonic() - begun, seconds, records, output)
-        finally:
-            elapsed = time.monotonic() - begun
-            processes.end(process.pid, [])
-            process.wait()
-    if not fault and process.returncode:
-        told = last_line(output.read_bytes()) if output.is_file() else ""
-        fault = f"it ended with exit code {process.returncode}" + (f": {told}" if told else "")
-    return Run(elapsed, fault)
-
-
-def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
-    """Wait for a short time; return whether the program has ended."""
-    try:
-        process.wait(LOOK_SECONDS)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
-
-
-def _broken(pid: int, limits: Limits, elapsed: float, seconds: float, records: Path, output: Path) -> str:
-    """Return the limit that a running program breaks; "": none."""
-    if elapsed > seconds:
-        return f"it was ended after {seconds:g} s"
-    if len(processes.below([pid])) > limits.most_processes:
-        return f"it started more than {limits.most_processes} processes"
-    for path, most in ((output, MOST_OUTPUT), (records, MOST_RECORDS)):
-        if path.exists() and path.stat().st_size > most:
-            return f"it wrote more than {most >> 20} MiB"
-    return ""
-
-
-def _lines(records: Path, board: str, count: int) -> list[Line]:
-    """Return the lines of the first games; the last line counts only if it is complete."""
-    if records.is_symlink() or not records.is_file():
-        return []
-    text = records.read_bytes()
-    complete = records.with_name("complete.txt")
-    complete.write_bytes(text[: text.rfind(b"\n") + 1])
-    return list(itertools.islice(read_lines(complete, board), count))
 
 
 def _grade(project: Project, request: Request, formula: Formula, run: Run, lines: list[Line]) -> Grade:
@@ -124,7 +63,7 @@ def _grade(project: Project, request: Request, formula: Formula, run: Run, lines
         "moves": moves,
         "moves/s": round(speed, 1),
     }
-    mistakes = tuple(_mistakes(judged, lines))
+    mistakes = tuple(_mistakes(judged))
     if mistakes:
         return Grade(measured, (Points(0, "the environment is wrong"),), (*faults, *mistakes))
     played = played_of(judged.game, [(game.score, game.max_tile) for game in judged.correct], request.number)
@@ -142,7 +81,7 @@ def played_of(game: Game, games: Sequence[tuple[int, int]], count: int) -> Playe
     )
 
 
-def _mistakes(judged: Judged, lines: Sequence[Line]) -> Iterator[str]:
+def _mistakes(judged: Judged) -> Iterator[str]:
     """Yield what is wrong in games: a rule, the law of the spawns, a game that comes twice."""
     for number, mistake in judged.wrong:
         yield f"game {number}, {mistake}"
@@ -150,7 +89,5 @@ def _mistakes(judged: Judged, lines: Sequence[Line]) -> Iterator[str]:
         if finding.broken:
             came = f"{finding.unlikely} came in {finding.seen:.2%} of the spawns"
             yield f"the spawns break the law, {finding.name}: {came}, the law expects {finding.expected:.2%}"
-    first: dict[str, int] = {}
-    for line in lines:
-        if first.setdefault(line.text, line.number) != line.number:
-            yield f"game {line.number} is game {first[line.text]} again"
+    for number, earlier in judged.same:
+        yield f"game {number} is game {earlier} again, or its mirror image, in the first {SAME_MOVES} moves"

@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from launch.course.games import played_of
-from launch.course.points import Formula, rank
+from launch.course.points import Formula, Played, rank
 from launch.course.report import Grade, Measured, Points, less_if_slow
 from launch.course.request import Project, Request
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.progress import progress_line
 from launch.tournament import processes
-from launch.tournament.program import Limits, Program
+from launch.tournament.program import Program
 from launch.tournament.referee import Match, play_match
 from launch.tournament.standings import pairings, points_of
 from launch.tournament.tournament import commands_of, limits_of
@@ -41,12 +41,15 @@ def standard_players(game: Game) -> list[str]:
 def adversary_grader(formula: Formula) -> Callable[[Project, Request], Grade]:
     """Return the function that grades an adversary; a game with a fault of the program counts as won by the player."""
 
+    def played(arena: "_Arena", count: int) -> Played:
+        fair = [(match.score, match.max_tile) for match in arena.matches if not match.fault]
+        summary = played_of(arena.game, fair, count)
+        return summary._replace(win_rate=summary.win_rate + 1 - summary.share)
+
     def grade(project: Project, request: Request) -> Grade:
         arena = _Arena(project, request)
         arena.play_all([(rival, STUDENT, opening) for opening, rival in arena.schedule()])
-        fair = [(match.score, match.max_tile) for match in arena.matches if not match.fault]
-        lost = [(0, arena.game.tiles[-1])] * (request.number - len(fair))
-        return arena.grade(formula(played_of(arena.game, fair + lost, request.number)), request.number)
+        return arena.grade(formula(played(arena, request.number)), request.number)
 
     return grade
 
@@ -57,7 +60,8 @@ def grade_tournament(project: Project, request: Request) -> Grade:
     sides = [((STUDENT, rival, opening), (rival, STUDENT, opening)) for opening, rival in arena.schedule()]
     arena.play_all(list(itertools.chain.from_iterable(sides)))
     gained = sum(points_of(*pairing)[pairing[0].player != STUDENT] for pairing in pairings(arena.matches))
-    return arena.grade(rank(gained, request.number), 2 * request.number)
+    fair = sum(not match.fault for match in arena.matches) / (2 * request.number)
+    return arena.grade(rank(gained, request.number, fair), 2 * request.number)
 
 
 class _Arena:
@@ -76,7 +80,6 @@ class _Arena:
             )
         named = [f"player-{number}={player}" for number, player in enumerate(players, 1)]
         commands = commands_of([*named, f"{STUDENT}={shlex.join(request.command)}"], project.board)
-        self._limits = Limits(most_bytes=project.most_bytes)
         self._commands = commands
         self._rivals = [name for name in commands if name != STUDENT]
         self._names = dict(zip(self._rivals, players, strict=True))
@@ -94,7 +97,7 @@ class _Arena:
         with self._programs() as programs, progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
             for player, adversary, opening in games:
                 sides, seed = (programs[player], programs[adversary]), self._request.seed
-                match = play_match(*sides, self.game, self._rules, seed, opening, self._limits)
+                match = play_match(*sides, self.game, self._rules, seed, opening, self._project.limits)
                 if match.fault and match.at_fault != STUDENT:
                     raise UserError(f"the standard player {self._names[match.at_fault]} {match.fault}")
                 self.matches.append(match)
@@ -106,11 +109,13 @@ class _Arena:
     @contextmanager
     def _programs(self) -> Iterator[dict[str, Program]]:
         """Yield the programs by their names, and end them."""
+        limits = self._project.limits
         with tempfile.TemporaryFile("a+b") as errors:
             programs = {
-                name: Program(name, command, limits_of(command, self._limits), errors if name == STUDENT else None)
-                for name, command in self._commands.items()
+                name: Program(name, self._commands[name], limits_of(self._commands[name], limits._replace(cores=0)))
+                for name in self._rivals
             }
+            programs[STUDENT] = Program(STUDENT, self._commands[STUDENT], limits, errors)
             try:
                 yield programs
             finally:

@@ -89,9 +89,10 @@ def answers(right: int, questions: int) -> tuple[Points, ...]:
     return (Points(100 * right / questions, f"100 right / questions, {right:,} of {questions:,}"),)
 
 
-def rank(points: float, pairings: int) -> tuple[Points, ...]:
-    """Grade project 6: 70 to 100, linear in the points of the tournament."""
-    return (Points(70 + 30 * points / pairings, f"70 + 30 points / pairings, {points:g} of {pairings}"),)
+def rank(points: float, pairings: int, share: float) -> tuple[Points, ...]:
+    """Grade project 6: 70 to 100, linear in the points of the tournament; the 70 are for games without a fault."""
+    games = Points(70 * share, f"70, games without a fault, {share:.1%} of those that were asked")
+    return games, Points(30 * points / pairings, f"30 points / pairings, {points:g} of {pairings}")
 
 
 def _right(played: Played) -> Points:
@@ -106,4 +107,7 @@ def _bonus(played: Played, least: int) -> Points:
 
 def _losses(played: Played, most: int) -> tuple[Points, ...]:
     lost = Points(100 * (1 - played.win_rate), f"100 (1 - WinRate), WinRate = {played.win_rate:.1%}")
-    return lost, Points(max(most - played.largest, 0), f"bonus max({most} - MaxTile, 0), MaxTile = {played.largest}")
+    bonus = f"bonus max({most} - MaxTile, 0), MaxTile = {played.largest}"
+    if played.share < 1:
+        bonus += f", in the {played.share:.1%} of the games that have no fault"
+    return lost, Points(played.share * max(most - played.largest, 0), bonus)

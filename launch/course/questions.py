@@ -13,7 +13,7 @@ import numpy as np
 
 from launch.course.points import answers
 from launch.course.report import Grade, Measured
-from launch.course.request import Project, Request, line_program
+from launch.course.request import Project, Request, ask_in_all, line_program
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.boards.solve import solve_board
 from launch.progress import progress_line
@@ -49,11 +49,11 @@ def grade_answers(ask: Callable[[Game, int, int, random.Random], Iterator[Questi
         ):
             try:
                 for question in asked:
-                    answer = program.ask(question.text, request.seconds - program.seconds)
+                    answer = ask_in_all(program, question.text, request.seconds)
                     if _is_right(question, answer):
                         right += 1
                     else:
-                        truth = " or ".join(_text(values) for values in question.values)
+                        truth = " or ".join(dict.fromkeys(map(_text, question.values)))
                         faults.append(f"{answer or 'nothing'}; right is {question.text} = {truth}")
             except ProgramError as error:
                 faults.append(f"{error}, at the question {question.text}")

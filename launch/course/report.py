@@ -47,7 +47,7 @@ def text_of(project: str, program: str, grade: Grade) -> str:
     rows += [(f"{part.points:+.1f}", part.reason) for part in grade.points]
     rows.append(("points", f"{grade.total:.1f}"))
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:{width}}  {value}" for name, value in rows)
+    return "\n".join(f"{name:{width}}  {''.join(filter(str.isprintable, value))}" for name, value in rows)
 
 
 def record_of(project: str, program: str, grade: Grade) -> dict[str, Any]:

@@ -8,7 +8,8 @@ that takes time.
     CORES       that it may use, where the system can bind a process to cores (Linux); 0: all
     life        on Linux it ends with this process, and this process with the one that started it
     namespaces  where the system lets a process have them (Linux), the program has no network, and its processes are in
-                a namespace of their own, so that all of them end with the first one, however they were started
+                a namespace of their own, so that all of them end with the first one, however they were started; where
+                the system lets it, they see no other process in /proc
 """
 
 import ctypes
@@ -18,8 +19,10 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
-NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000  # flags of unshare(2)
+NEWNS, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000  # flags of unshare(2)
+NOSUID, NODEV, NOEXEC, RECURSIVE, PRIVATE = 2, 4, 8, 0x4000, 0x40000  # flags of mount(2)
 NOT_FOUND = 127  # exit code of a shell for a program that is not there
+SIGNALLED = 128  # a shell's exit code for a program that was ended by a signal, less the signal's number
 
 LIBRARY = ctypes.CDLL(None, use_errno=True)
 
@@ -45,8 +48,14 @@ def _owner(pid: str) -> int:
 
 def unshare() -> bool:
     """Give up network and the view of other processes; return whether the next child begins a namespace of its own."""
-    call = getattr(LIBRARY, "unshare", None)
-    return call is not None and 0 in map(call, (NEWPID | NEWNET, NEWUSER | NEWPID | NEWNET))
+    call, flags = getattr(LIBRARY, "unshare", None), NEWPID | NEWNET | NEWNS
+    return call is not None and 0 in map(call, (flags, NEWUSER | flags))
+
+
+def hide_processes() -> None:
+    """Mount /proc anew in a namespace of processes and mounts: command lines of others may hold secrets, as a seed."""
+    if LIBRARY.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None) == 0:  # else the mount would not be ours alone
+        LIBRARY.mount(b"proc", b"/proc", b"proc", NOSUID | NODEV | NOEXEC, None)
 
 
 def die_with_parent() -> None:
@@ -64,8 +73,10 @@ def main(most_bytes: int, more_processes: int, cores: int, command: list[str]) -
         if child:
             os.close(0)
             os.close(1)
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            return code if code >= 0 else SIGNALLED - code
         die_with_parent()
+        hide_processes()
     try:
         os.execvp(command[0], command)
     except OSError as error:

@@ -15,6 +15,7 @@ from launch.tournament import processes
 
 CONFINE = Path(__file__).with_name("confine.py")
 MOST_LINE = 256  # bytes of an answer
+LAST_BYTES = 256  # of its output, in which its last line is looked for
 MOST_WAITING = 1 << 16  # bytes that may wait to be read
 LOOK_SECONDS = 0.05  # between two looks at the processes of a program that has not answered
 MOST_ERRORS = 16 << 20  # bytes on stderr
@@ -32,6 +33,8 @@ class Fault(StrEnum):
     ILLEGAL = "broke the rules"
     FLOOD = "wrote too much"
     PROCESSES = "started too many processes"
+    UNREAD = "does not read its input"
+    LATE = "took too long for all answers"
 
 
 class ProgramError(Exception):
@@ -39,7 +42,7 @@ class ProgramError(Exception):
 
     def __init__(self, program: str, fault: Fault, detail: str = "") -> None:
         super().__init__(f"{fault}: {detail}" if detail else str(fault))
-        self.program = program  # its name
+        self.program, self.fault = program, fault  # the name of the program
 
 
 class Limits(NamedTuple):
@@ -61,7 +64,7 @@ def confined(command: Sequence[str], limits: Limits) -> list[str]:
 
 def last_line(output: bytes) -> str:
     """Return the last line that a program wrote, as far as it can be printed."""
-    lines = output[-MOST_LINE:].decode(errors="replace").strip().splitlines()
+    lines = output[-LAST_BYTES:].decode(errors="replace").strip().splitlines()
     return "".join(filter(str.isprintable, lines[-1])) if lines else ""
 
 
@@ -97,6 +100,7 @@ class Program:
         )
         self._waiting = b""
         _running.append(self)
+        os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
 
     def leave(self) -> None:
@@ -130,13 +134,17 @@ class Program:
             ProgramError: the program has ended, or reads nothing.
         """
         self.start()
-        assert self._process
-        assert self._process.stdin
-        try:
-            self._process.stdin.write(line.encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise ProgramError(self.name, Fault.ENDED, self._last_error()) from error
+        rest = line.encode() + b"\n"
+        began = time.monotonic()
+        while rest:
+            try:
+                rest = rest[os.write(self._input, rest) :]
+            except BlockingIOError as error:  # many lines wait to be read
+                if time.monotonic() - began > self._limits.move_seconds:
+                    raise ProgramError(self.name, Fault.UNREAD) from error
+                time.sleep(LOOK_SECONDS)
+            except OSError as error:
+                raise ProgramError(self.name, Fault.ENDED, self._last_error()) from error
 
     def ask(self, line: str, seconds: float) -> str:
         """Send a line and return the line that the program answers.
@@ -177,8 +185,14 @@ class Program:
         """Return the last line that the program wrote on stderr."""
         if self._errors is None:
             return ""
-        self._errors.seek(max(0, os.fstat(self._errors.fileno()).st_size - MOST_LINE))
+        self._errors.seek(max(0, os.fstat(self._errors.fileno()).st_size - LAST_BYTES))
         return last_line(self._errors.read())
+
+    @property
+    def _input(self) -> int:
+        assert self._process
+        assert self._process.stdin
+        return self._process.stdin.fileno()
 
     @property
     def _output(self) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import DEFAULT_BOARD, named_board, parse_named_board
-from launch.evaluation.records.record import Judgement, Kind, Mistake, judge_with_spawns
+from launch.evaluation.records.record import Judgement, Kind, Mistake, Spawned, judge_with_spawns
 from launch.evaluation.records.spawn_law import Finding, SpawnLaw
 from launch.evaluation.summary import statistics_block, summarize, summary_line
 from launch.output import print_json
@@ -25,6 +25,7 @@ from ntuple.core.games.known import GAMES
 
 COMMENT = "%"
 WRONG = 2  # exit code: a wrong record is a mistake of the user
+SAME_MOVES = 40  # at the start of a game, by which a game is known again: chance does not repeat so many spawns
 
 _GAMES = "|".join(map(re.escape, sorted(GAMES, key=len, reverse=True)))
 _HEADER = re.compile(rf"%[ \t]*board[ \t]+((?:(?:{_GAMES})[ \t]+(?=\S))?\S+)")
@@ -48,6 +49,7 @@ class Judged(NamedTuple):
     wrong: list[tuple[int, Mistake]]  # number of the line, and its first mistake
     not_over: int  # games without a mistake that stop before their end
     law: SpawnLaw  # the tests, over the spawns of the correct games
+    same: list[tuple[int, int]]  # lines of a correct game and of an earlier one that begins alike, or mirrored
 
     @property
     def games(self) -> int:
@@ -84,11 +86,11 @@ def judge(path: Path, board: str | None, game: str | None, whole: bool, false_al
 
 def judge_lines(lines: Iterable[Line], whole: bool, false_alarm: float) -> Judged | None:
     """Replay games by the rules and test their spawns; None if there are no games. All are on the same board."""
-    judged = None
+    judged, starts = None, dict[bytes, int]()
     for line in lines:
         if judged is None:
             game, rows, columns = parse_named_board(line.board)
-            judged = Judged(game, line.board, [], [], 0, SpawnLaw(game, rows, columns, false_alarm))
+            judged = Judged(game, line.board, [], [], 0, SpawnLaw(game, rows, columns, false_alarm), [])
         judgement, spawned = judge_with_spawns(line.text, rows, columns, game)
         mistake = judgement.mistake
         if mistake is None and not judgement.is_over:
@@ -98,9 +100,19 @@ def judge_lines(lines: Iterable[Line], whole: bool, false_alarm: float) -> Judge
         if mistake is None:
             judged.law.add(spawned)
             judged.correct.append(judgement)
+            earlier = starts.setdefault(_start(spawned, rows, columns), line.number)
+            if earlier != line.number:
+                judged.same.append((line.number, earlier))
         else:
             judged.wrong.append((line.number, mistake))
     return judged
+
+
+def _start(spawned: Spawned, rows: int, columns: int) -> bytes:
+    """Return the first afterstates of a game: of its eight mirror images, the one whose bytes are the smallest."""
+    boards = spawned.afterstates[:SAME_MOVES].reshape(-1, rows, columns)
+    images = [np.rot90(image, turns, axes=(1, 2)) for image in (boards, boards[:, ::-1]) for turns in range(4)]
+    return min(image.tobytes() for image in images)
 
 
 def _report_spawns(law: SpawnLaw, findings: list[Finding]) -> None:

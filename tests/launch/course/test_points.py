@@ -23,6 +23,7 @@ from ntuple.core.games.known import find_game
         (points.losses_2584, Played(0, 0.125, 15), [87.5, 2]),
         (points.losses_threes, Played(0, 0.473, 9), [52.7, 5]),
         (points.losses_threes, Played(0, 1.0, 14), [0, 0]),
+        (points.losses_threes, Played(0, 0.6, 10, share=0.75), [40, 3]),
         (points.share_of_optimum, Played(5468.49 * 0.2, 0.0, 9), [50]),
         (points.share_of_optimum, Played(5468.49 * 0.9, 0.0, 9), [100]),
     ],
@@ -33,8 +34,9 @@ def test_points_of_games(formula: Formula, played: Played, expected: list[float]
 
 def test_points_of_answers_ranks_and_samples() -> None:
     assert points.answers(97, 100)[0].points == pytest.approx(97)
-    assert points.rank(0, 100)[0].points == 70
-    assert points.rank(75, 100)[0].points == pytest.approx(92.5)
+    assert [part.points for part in points.rank(0, 100, 1)] == [70, 0]
+    assert [part.points for part in points.rank(75, 100, 1)] == pytest.approx([70, 22.5])
+    assert [part.points for part in points.rank(20, 100, 0.5)] == pytest.approx([35, 6])
     assert points.by_sample(0.4, 0.8, 500)[0].points == pytest.approx(50)
     assert points.by_sample(0.8, 0.8, 2 * points.FREE_SAMPLES)[0].points == pytest.approx(50)
     assert points.by_sample(0.9, 0.8, 1)[0].points == 100

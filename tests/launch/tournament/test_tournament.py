@@ -12,7 +12,7 @@ import pytest
 
 from launch.cli import main
 from launch.tournament.processes import below
-from launch.tournament.program import CONFINE
+from launch.tournament.program import CONFINE, Limits, confined
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PLAIN = (EXAMPLES / "arena_player.py").read_text()
@@ -33,6 +33,12 @@ def may_fork_without_end() -> bool:
     """Return whether the system ends such a program at once: by a namespace, or by a limit, which root has not."""
     script = f"import sys; sys.path.insert(0, {str(CONFINE.parent)!r}); import confine; sys.exit(not confine.unshare())"
     return os.getuid() != 0 or subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+def may_mount() -> bool:
+    """Return whether the system lets a process have a /proc of its own, by the tool of util-linux."""
+    words = ["unshare", "--map-root-user", "--pid", "--mount-proc", "--fork", "true"]
+    return shutil.which(words[0]) is not None and subprocess.run(words, capture_output=True).returncode == 0
 
 
 @pytest.fixture
@@ -80,6 +86,16 @@ def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: 
     assert "correct" in capsys.readouterr().out
     page = Path("out/tournament.html").read_text()
     assert "took too long for a move" in page
+
+
+def test_a_program_sees_no_command_line_of_others() -> None:
+    """A seed may stand there. Not where the system lets a process mount nothing."""
+    script = "import os; print(*[name for name in os.listdir('/proc') if name.isdigit()])"
+    words = confined([sys.executable, "-S", "-c", script], Limits())
+    run = subprocess.run(words, capture_output=True, text=True, check=True)
+    if not may_mount():
+        pytest.skip("this system lets a process mount no /proc")
+    assert run.stdout == "1\n"
 
 
 def test_a_killed_tournament_goes_on(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
+from launch.evaluation.records.judge import SAME_MOVES, Line, judge_lines
 from launch.evaluation.records.record import (
     GameRecord,
     Kind,
@@ -19,7 +20,7 @@ from launch.evaluation.records.record import (
 )
 from launch.evaluation.records.spawn_law import SpawnLaw
 from ntuple.core.games.definition import Afterstate, Event, Game, State
-from ntuple.core.games.event_codes import PlacedTile, event_code
+from ntuple.core.games.event_codes import PlacedTile, event_code, event_of
 from ntuple.core.games.known import GAMES, find_game
 
 OTHERS = [name for name in GAMES if name != "2048"]
@@ -100,6 +101,38 @@ def test_games_by_the_definition_are_right(name: str) -> None:
         for t, after in enumerate(played.afters):
             assert spawned.afterstates[t].tolist() == [level for line in after.board for level in line]
             assert [divmod(cell, shape[1]) for cell in np.flatnonzero(spawned.places[t])] == list(after.places)
+
+
+def image(record: GameRecord, rows: int, columns: int, is_across: bool) -> str:
+    """Return the record of a game that is mirrored left to right, or across the main diagonal."""
+
+    def moved(code: int) -> int:
+        tile = event_of(record.game, code)
+        row, column = divmod(tile.cell, columns)
+        cell = column * rows + row if is_across else row * columns + columns - 1 - column
+        return event_code(record.game, tile._replace(cell=cell))
+
+    other = np.array([3, 2, 1, 0] if is_across else [0, 3, 2, 1], np.int8)[record.actions]  # of up, right, down, left
+    spawns = np.array(list(map(moved, record.spawns.tolist())), np.int16)
+    return write_record(GameRecord(tuple(map(moved, record.opening)), other, spawns, game=record.game))
+
+
+@pytest.mark.parametrize("name", ["2584", "threes-far-side"])
+def test_a_game_is_known_again(name: str) -> None:
+    """Also with other blanks, without its rewards, mirrored, or with another end; two games of chance are different."""
+    game, rng = find_game(name), random.Random(4)
+    records = [Played(game, (4, 4), rng).record for _ in range(20)]
+    first, mirrored = write_record(records[0]), image(records[0], 4, 4, is_across=False)
+    across = image(records[1], 4, 4, is_across=True)
+    turned = image(parse_record(image(records[2], 4, 4, is_across=True), game), 4, 4, is_across=False)
+    other_end = write_record(
+        GameRecord(records[0].opening, records[0].actions[:SAME_MOVES], records[0].spawns[:SAME_MOVES], game=game)
+    )
+    texts = [*map(write_record, records), first.replace(" ", "  "), mirrored, across, turned, other_end]
+    judged = judge_lines([Line(n, text, f"{name} 4x4", "") for n, text in enumerate(texts, 1)], False, 1e-6)
+    assert judged is not None
+    assert judged.wrong == []
+    assert judged.same == [(21, 1), (22, 1), (23, 2), (24, 3), (25, 1)]
 
 
 @pytest.mark.parametrize("name", OTHERS)
