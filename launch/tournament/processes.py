@@ -9,8 +9,9 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 PR_SET_CHILD_SUBREAPER = 36
 PROC = Path("/proc")
@@ -28,16 +29,30 @@ def adopt_orphans() -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def below(roots: Iterable[int]) -> set[int]:
-    """Return the roots that live and all processes below them."""
-    children: dict[int, list[int]] = {}
+class _Process(NamedTuple):
+    """An entry of /proc."""
+
+    pid: int
+    parent: int
+    is_dead: bool  # and waits until its parent asks for its exit code
+
+
+def _all() -> Iterator[_Process]:
+    """Yield all processes of the system; none where there is no /proc."""
     for name in os.listdir(PROC) if PROC.is_dir() else ():
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError):  # it ended meanwhile
-                # "PID (NAME) STATE PARENT ...", where NAME may hold anything; Z: dead, waiting for its parent
+                # "PID (NAME) STATE PARENT ...", where NAME may hold anything
                 state, parent = (PROC / name / "stat").read_text().rpartition(")")[2].split()[:2]
-                if state != "Z":
-                    children.setdefault(int(parent), []).append(int(name))
+                yield _Process(int(name), int(parent), state == "Z")
+
+
+def below(roots: Iterable[int]) -> set[int]:
+    """Return the roots that live and all processes below them."""
+    children: dict[int, list[int]] = {}
+    for process in _all():
+        if not process.is_dead:
+            children.setdefault(process.parent, []).append(process.pid)
     living = {pid for pids in children.values() for pid in pids}
     found, pending = set(), [pid for pid in roots if pid in living]
     while pending:
@@ -53,8 +68,12 @@ def orphans(known: Iterable[int]) -> set[int]:
     return below([os.getpid()]) - {os.getpid()} - below({*known, *_before} - {os.getpid()})
 
 
-def end(pid: int, known: Iterable[int]) -> None:
-    """Kill a child that leads its own group, all processes below it, and orphans; other children are `known`."""
+def end(pid: int, known: Sequence[int]) -> None:
+    """Kill a child that leads its own group, all processes below it, and orphans; other children are `known`.
+
+    Orphans become children of this process, so it also asks for their exit codes: a dead one would stay in the table of
+    processes.
+    """
     with contextlib.suppress(OSError):
         os.killpg(pid, signal.SIGKILL)
     for _ in range(ROUNDS):
@@ -64,9 +83,10 @@ def end(pid: int, known: Iterable[int]) -> None:
             for one in found:
                 with contextlib.suppress(OSError):
                     os.kill(one, number)
-        for one in found:
-            with contextlib.suppress(OSError):
-                os.waitpid(one, os.WNOHANG)
+        for process in _all():
+            if process.is_dead and process.parent == os.getpid() and process.pid not in {pid, *known, *_before}:
+                with contextlib.suppress(OSError):
+                    os.waitpid(process.pid, os.WNOHANG)
         if not found:
             return
         time.sleep(0.005)

@@ -1,5 +1,6 @@
 """Tournaments of programs of all kinds: what goes wrong loses the game, and nothing is left behind."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -58,10 +59,21 @@ def games(out: str) -> list[dict]:
     return [json.loads(line) for line in Path(out, "games.jsonl").read_text().splitlines()[1:]]
 
 
+def dead_children() -> set[int]:
+    """Return the children of this process that ended and whose exit code nobody asked for."""
+    dead = set()
+    for path in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):  # it is gone
+            status = dict(line.split(":\t", 1) for line in path.read_text().splitlines())
+            if int(status["PPid"]) == os.getpid() and status["State"].startswith("Z"):
+                dead.add(int(status["Pid"]))
+    return dead
+
+
 def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     if not may_fork_without_end():
         del programs["fork"]
-    before = below([os.getpid()])
+    before, dead = below([os.getpid()]), dead_children()
     assert main(["tournament", *programs.values(), *LIMITS, "--out", "out"]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert table[1][:3] == ["plain", *[str(len(programs) - 1)] * 2]
@@ -82,6 +94,7 @@ def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: 
     assert faults["cheat"].startswith(("broke the rules: ", "answered what is no action: "))
     time.sleep(0.2)
     assert below([os.getpid()]) <= before
+    assert dead_children() <= dead
     assert main(["judge", "out/records.txt"]) in (0, 2)
     assert "correct" in capsys.readouterr().out
     page = Path("out/tournament.html").read_text()
