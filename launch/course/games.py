@@ -1,7 +1,8 @@
 """Grade a program that plays games in its own environment and writes their records.
 
 It is run as `PROGRAM --total=N --save=FILE --seed=S`. Its games are replayed by the rules, and their spawns are tested
-by the law of the game, as in `muzero2048 judge`.
+by the law of the game, as in `muzero2048 judge`. Then it is run again for one game with another seed, which must be
+another game.
 """
 
 import contextlib
@@ -9,11 +10,12 @@ import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from launch.course.points import Formula, Played
 from launch.course.report import Grade, Measured, Points, less_if_slow
 from launch.course.request import Project, Request
-from launch.course.run import Run, copy_complete_lines, run_to_end
+from launch.course.run import copy_complete_lines, run_to_end
 from launch.errors import UserError
 from launch.evaluation.records.judge import SAME_MOVES, Judged, Line, judge_lines, read_lines
 from launch.progress import progress_line
@@ -23,11 +25,13 @@ from ntuple.core.games.definition import Game
 FALSE_ALARM = 1e-6  # chance that right spawns are called wrong
 
 
-@contextlib.contextmanager
-def _folder() -> Iterator[Path]:
-    """Yield a new folder, and delete it as far as that is possible."""
-    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+class Written(NamedTuple):
+    """What a program has written in a run."""
+
+    seconds: float
+    faults: tuple[str, ...]
+    lines: list[Line]  # of games
+    is_readable: bool = True
 
 
 def grader(formula: Formula) -> Callable[[Project, Request], Grade]:
@@ -35,40 +39,57 @@ def grader(formula: Formula) -> Callable[[Project, Request], Grade]:
 
     def grade(project: Project, request: Request) -> Grade:
         processes.adopt_orphans()
-        with _folder() as given, _folder() as own:  # the program may do anything to the first one
-            records, output, complete = given / "records.txt", own / "output.txt", own / "complete.txt"
-            options = [f"--total={request.number}", f"--save={records}", f"--seed={request.seed}"]
-            run = run_to_end([*request.command, *options], project.limits, request.seconds, records, output)
-            try:
-                copy_complete_lines(records, complete)
-                lines = list(itertools.islice(read_lines(complete, project.board), request.number))
-            except UserError as error:  # such as a header of another board
-                faults = (*filter(None, [run.fault]), str(error).replace(str(complete), "the records"))
-                return Grade({}, (Points(0, "the records cannot be read"),), faults)
-            with progress_line("judging the games", ""):
-                return _grade(project, request, formula, run, lines)
+        written, other = _run(project, request), list[Line]()
+        if not written.is_readable:
+            return Grade({}, (Points(0, "the records cannot be read"),), written.faults)
+        if written.lines and not written.faults:
+            other = _run(project, request._replace(number=1, seed=request.seed ^ 1)).lines
+        with progress_line("judging the games", ""):
+            return _grade(project, request, formula, written, other)
 
     return grade
 
 
-def _grade(project: Project, request: Request, formula: Formula, run: Run, lines: list[Line]) -> Grade:
-    judged = judge_lines(lines, whole=True, false_alarm=FALSE_ALARM)
-    faults = (run.fault,) if run.fault else ()
+def _run(project: Project, request: Request) -> Written:
+    """Run a program and read its games."""
+    with _folder() as given, _folder() as own:  # the program may do anything to the first one
+        records, output, complete = given / "records.txt", own / "output.txt", own / "complete.txt"
+        options = [f"--total={request.number}", f"--save={records}", f"--seed={request.seed}"]
+        run = run_to_end([*request.command, *options], project.limits, request.seconds, records, output)
+        faults = (run.fault,) if run.fault else ()
+        try:
+            copy_complete_lines(records, complete)
+            lines = list(itertools.islice(read_lines(complete, project.board), request.number))
+        except UserError as error:  # such as a header of another board
+            faults = (*faults, str(error).replace(str(complete), "the records"))
+            return Written(run.seconds, faults, [], is_readable=False)
+    return Written(run.seconds, faults, lines)
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a new folder, and delete it as far as that is possible."""
+    with tempfile.TemporaryDirectory(prefix="grade-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _grade(project: Project, request: Request, formula: Formula, written: Written, other: list[Line]) -> Grade:
+    """Grade the games of a run; `other` has the game of another seed, if there is one."""
+    judged = judge_lines(written.lines, whole=True, false_alarm=FALSE_ALARM)
+    measured: Measured = {"games": f"{judged.games if judged else 0:,} of {request.number:,}", "seed": request.seed}
     if judged is None:
-        return Grade({"games": f"0 of {request.number:,}"}, (Points(0, "no game was written"),), faults)
+        faults = written.faults or ("it ended without an error and wrote no complete game",)
+        return Grade(measured, (Points(0, "no game was written"),), faults)
     moves = sum(judgement.moves for judgement in judged.correct)
-    speed = moves / run.seconds
-    measured: Measured = {
-        "games": f"{judged.games:,} of {request.number:,}",
-        "moves": moves,
-        "moves/s": round(speed, 1),
-    }
-    mistakes = tuple(_mistakes(judged))
+    speed = moves / written.seconds
+    measured |= {"moves": moves, "moves/s": round(speed, 1)}
+    mistakes = (*_mistakes(judged), *_mistakes_of_seeds(written.lines[0], other))
     if mistakes:
-        return Grade(measured, (Points(0, "the environment is wrong"),), (*faults, *mistakes))
+        return Grade(measured, (Points(0, "games are wrong"),), (*written.faults, *mistakes))
     played = played_of(judged.game, [(game.score, game.max_tile) for game in judged.correct], request.number)
     measured |= {"mean score": round(played.mean_score, 1), "largest tile": judged.game.tiles[played.largest]}
-    return Grade(measured, less_if_slow(formula(played), speed, project.speed(request), "moves/s"), faults)
+    unit = "moves/s, with the start of the program,"
+    return Grade(measured, less_if_slow(formula(played), speed, project.speed(request), unit), written.faults)
 
 
 def played_of(game: Game, games: Sequence[tuple[int, int]], count: int) -> Played:
@@ -91,3 +112,10 @@ def _mistakes(judged: Judged) -> Iterator[str]:
             yield f"the spawns break the law, {finding.name}: {came}, the law expects {finding.expected:.2%}"
     for number, earlier in judged.same:
         yield f"game {number} is game {earlier} again, or its mirror image, in the first {SAME_MOVES} moves"
+
+
+def _mistakes_of_seeds(first: Line, other: Sequence[Line]) -> Iterator[str]:
+    """Yield what is wrong with the first games of two seeds: that they are the same."""
+    judged = judge_lines([first._replace(number=0), *other], whole=True, false_alarm=FALSE_ALARM)
+    if judged and judged.same:
+        yield "the first game of another --seed is the same: the program has to use the number that it is given"

@@ -136,10 +136,10 @@ def main():
             rows, score = play(rng, weights, log)
             scores.append(score)
             print("" if TRAIN else record(log[:rows]), file=file, flush=True)
-            if game % 1000 == 0 or game == ARGS.total:
+            if game % 1000 == 0 or game in (ARGS.train, ARGS.total):
                 print(f"{game} games: mean {np.mean(scores[-1000:]):.0f}, max {max(scores)}", flush=True)
-    if ARGS.save_weights:
-        np.savez(ARGS.save_weights, weights=weights)
+                if ARGS.save_weights:
+                    np.savez(ARGS.save_weights, weights=weights)
 
 
 if __name__ == "__main__":

@@ -123,11 +123,13 @@ def main():
     args = parser.parse_args()
     weights = np.load(args.load)["weights"] if args.load else np.zeros((len(TUPLES), 16**6), np.float32)
     path, rewards, log = (np.zeros(shape, np.int64) for shape in ((LONGEST, 16), LONGEST, (LONGEST, 3)))
-    learn(weights, path[:0], rewards[:0])
+    learn(np.zeros(weights.shape, np.float32), path[:1], rewards[:1])  # compiles, and tells what is left out
     rng, scores, tiles, games = np.random.default_rng(args.seed), [], [], args.train or args.total
     with open(args.save or os.devnull, "w") as file:
         for game in range(1, games + 1):
             moves, board = play(rng, weights, path, rewards, log)
+            if moves == 0:
+                sys.exit("values are no numbers: look at the sign of delta, and at the step size ALPHA / WEIGHTS_READ")
             scores, tiles = [*scores[-999:], rewards[:moves].sum()], [*tiles[-999:], board.max()]
             if args.train:
                 learn(weights, path[:moves], rewards[:moves])
@@ -136,8 +138,8 @@ def main():
             if game % 1000 == 0 or game == games:
                 won = np.mean(np.array(tiles) >= 11)
                 print(f"{game} games: mean {np.mean(scores):.0f}, max {max(scores)}, 2048 in {won:.1%}", flush=True)
-    if args.save_weights:
-        np.savez(args.save_weights, weights=weights)
+            if args.save_weights and (game % 10_000 == 0 or game == games):
+                np.savez_compressed(args.save_weights, weights=weights)
 
 
 if __name__ == "__main__":

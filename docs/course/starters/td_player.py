@@ -138,8 +138,8 @@ def main():
                 scores, levels = np.array(results[-1000:]).T
                 won = f"won {np.mean(levels >= WON):.1%}, largest level {levels.max()}"
                 print(f"{game} games: mean {scores.mean():.0f}, max {scores.max()}, {won}", flush=True)
-    if ARGS.save_weights:
-        np.savez(ARGS.save_weights, weights=weights)
+                if ARGS.save_weights:
+                    np.savez(ARGS.save_weights, weights=weights)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from launch.tournament.program import Limits
 from tests.launch.course.compose import STARTERS, compose
 
 Change = tuple[str, str]
+USE = "the program has to use the number that it is given"
 
 
 class Grader:
@@ -72,6 +73,16 @@ def test_a_starter_says_what_is_to_be_written(starter: str) -> None:
     assert re.fullmatch(rf"{starter}\.py: write \w+: .+\n", run.stderr)
 
 
+def test_the_check_of_the_light_course(grade: Grader) -> None:
+    """The page prints V after `update` and `learn`; beside these lines it has what they print."""
+    code = (STARTERS.parent / "light.md").read_text().split("```python\n")[1].split("```")[0]
+    folder = grade.write("td_afterstate").parent
+    run = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    expected = re.findall(r"\[[0-9., ]+\]", "".join(re.findall("#.*", code)))
+    assert len(expected) == 3
+    assert run.stdout.splitlines() == expected[:2]
+
+
 @pytest.mark.parametrize(
     ("game", "rule", "mistake", "spawn"),
     [
@@ -113,7 +124,9 @@ def test_environments(grade: Grader, game: str, rule: Change, mistake: str, spaw
         *program, ('play(args.game == "threes", rng)', 'play(args.game == "threes", random.Random(1))'), games=2
     )
     fault = "game 2 is game 1 again, or its mirror image, in the first 40 moves"
-    assert (again["points"], again["faults"]) == (0, [fault])
+    assert (again["points"], again["faults"]) == (0, [fault, "the first game of another --seed is the same: " + USE])
+    seedless = grade(*program, ("random.Random(args.seed)", "random.Random(1)"), games=2)
+    assert (seedless["points"], seedless["faults"]) == (0, again["faults"][1:])
 
     slow = grade(*program, ("    def worth(", "    time.sleep(0.002)\n\n    def worth("), games=3)
     assert slow["measured"]["moves/s"] < 1000
@@ -160,15 +173,20 @@ def test_solvers(grade: Grader, game: str) -> None:
 def test_value_iteration(grade: Grader) -> None:
     program = "value-iteration", "value_iteration", ""
     assert grade(*program, games=100)["points"] == 100
-    one_more = grade(*program, ("history[sweeps]", "history[sweeps - 1]"), games=50)
-    assert 0 < one_more["points"] < 50  # V_400 is V_399
-    spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
-    assert spawns["points"] < 50
     other = grade(*program, ('print(f"{line.strip()} =', 'print(f"1 {line.strip()} ='), games=5)
     assert other["points"] == 0
     broken = grade(*program, ("    return float(", "    raise RuntimeError('broken')\n    return float("), games=20)
     assert broken["points"] == 0
     assert "ended during the game: RuntimeError: broken, at the question" in broken["faults"][0]
+
+
+@pytest.mark.slow
+def test_wrong_and_slow_value_iteration(grade: Grader) -> None:
+    program = "value-iteration", "value_iteration", ""
+    one_more = grade(*program, ("history[sweeps]", "history[sweeps - 1]"), games=50)
+    assert 0 < one_more["points"] < 50  # V_400 is V_399
+    spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
+    assert spawns["points"] < 50
     slow = ("    return float(", "    import time\n\n    time.sleep(2)\n    return float(")
     late = grade.grade(program[0], f"{sys.executable} {grade.write('value_iteration', slow)}", 10, "--seconds=8")
     assert 0 < late["points"] < 100
@@ -375,7 +393,7 @@ def test_players(
         ("os.truncate(1, 1 << 40)", "no game was written", "it wrote more than 16 MiB"),
         ("import ctypes; ctypes.string_at(0)", "no game was written", "it ended with exit code 139 (SIGSEGV)"),
         ("open(file, 'w').write('11D1#L')", "no game was written", None),
-        ("open(file, 'wb').write(bytes(range(256)) * 9)", "the environment is wrong", "game 1, number 1, column 1: "),
+        ("open(file, 'wb').write(bytes(range(256)) * 9)", "games are wrong", "game 1, number 1, column 1: "),
         ("open(file, 'w').write('% board 3x3\\n1121\\n')", "the records cannot be read", "the header says 3x3"),
         ("sys.exit('\\x1b[2J\\x00broken')", "no game was written", "it ended with exit code 1: [2Jbroken"),
         ("[os.fork() or time.sleep(600) for _ in range(2)]", "no game was written", None),
@@ -395,7 +413,7 @@ def test_hostile_programs(grade: Grader, tmp_path: Path, script: str, points: st
     assert below([os.getpid()]) <= before
     assert (result["points"], result["parts"][0]["reason"]) == (0, points)
     if fault is None:
-        assert result["faults"] == []
+        assert result["faults"] == ["it ended without an error and wrote no complete game"]
     else:
         assert fault in result["faults"][0]
 
