@@ -100,6 +100,7 @@ class Counts:
     samples: int = 0
     games: int = 0  # graded
     wins: int = 0
+    idle: int = 0  # games that were lost by actions that change nothing
 
 
 def _learn(program: Program, box: BlackBox, seconds: float, counts: Counts) -> None:
@@ -126,6 +127,7 @@ def _play(program: Program, box: BlackBox, seconds: float, counts: Counts, games
         if box.is_over:
             program.tell(box.line())
         counts.wins += box.is_won
+        counts.idle += box.idle == MOST_IDLE
         counts.games += 1
 
 
@@ -133,22 +135,28 @@ def grade_learner(project: Project, request: Request) -> Grade:
     """Grade a program by its win rate and the samples that it took."""
     shape = parse_named_board(project.board)
     box = BlackBox(*shape, request.seed)
-    counts, fault = Counts(), ""
+    counts, faults = Counts(), list[str]()
     with (
         line_program(project, request) as program,
         progress_line("the program learns and plays", lambda: f"{counts.samples:,} samples, {counts.games} games"),
     ):
+        has_learned = False
         try:
             _learn(program, box, request.seconds, counts)
+            has_learned = True
             _play(program, box, request.seconds, counts, request.number)
         except ProgramError as error:
-            fault = str(error)
+            faults.append(
+                str(error) + ("" if has_learned else f", after {counts.samples:,} samples and without `ready`")
+            )
+    if counts.idle:
+        faults.append(f"{counts.idle} games were lost by {MOST_IDLE:,} actions that change nothing")
     games, seconds = f"{counts.games:,} of {request.number:,}", round(program.seconds, 1)
     measured: Measured = {"samples": counts.samples, "games": games, "seconds": seconds}
     if not counts.games:
-        return Grade(measured, (Points(0, "no game was graded"),), (fault,))
+        return Grade(measured, (Points(0, "no game was graded"),), tuple(faults))
     points = by_sample(counts.wins / request.number, best_win_rate(*shape), counts.samples)
-    return Grade(measured, points, (fault,) if fault else ())
+    return Grade(measured, points, tuple(faults))
 
 
 def _action(answer: str) -> int:

@@ -78,17 +78,20 @@ def _grade(project: Project, request: Request, formula: Formula, written: Writte
     judged = judge_lines(written.lines, whole=True, false_alarm=FALSE_ALARM)
     measured: Measured = {"games": f"{judged.games if judged else 0:,} of {request.number:,}", "seed": request.seed}
     if judged is None:
-        faults = written.faults or ("it ended without an error and wrote no complete game",)
+        faults = written.faults or ("it ended without an error and wrote no complete game into the file of --save",)
         return Grade(measured, (Points(0, "no game was written"),), faults)
     moves = sum(judgement.moves for judgement in judged.correct)
     speed = moves / written.seconds
-    measured |= {"moves": moves, "moves/s": round(speed, 1)}
-    mistakes = (*_mistakes(judged), *_mistakes_of_seeds(written.lines[0], other))
+    if judged.games < request.number:
+        measured["missing games"] = f"{request.number - judged.games:,}, each counts as one of 0 points"
+    if judged.correct:
+        measured |= {"moves": moves, "moves/s": round(speed, 1)}
+    mistakes = (*_mistakes_of_seeds(written.lines[0], other), *_mistakes(judged))
     if mistakes:
         return Grade(measured, (Points(0, "games are wrong"),), (*written.faults, *mistakes))
     played = played_of(judged.game, [(game.score, game.max_tile) for game in judged.correct], request.number)
     measured |= {"mean score": round(played.mean_score, 1), "largest tile": judged.game.tiles[played.largest]}
-    unit = "moves/s, with the start of the program,"
+    unit = f"moves/s with the start of the program; {request.language} has to make"
     return Grade(measured, less_if_slow(formula(played), speed, project.speed(request), unit), written.faults)
 
 
@@ -104,14 +107,13 @@ def played_of(game: Game, games: Sequence[tuple[int, int]], count: int) -> Playe
 
 def _mistakes(judged: Judged) -> Iterator[str]:
     """Yield what is wrong in games: a rule, the law of the spawns, a game that comes twice."""
+    for number, earlier in judged.same:
+        yield f"game {number} is game {earlier} again, or its mirror image, in the first {SAME_MOVES} moves"
     for number, mistake in judged.wrong:
         yield f"game {number}, {mistake}"
     for finding in judged.law.findings() if judged.correct else []:
         if finding.broken:
-            came = f"{finding.unlikely} came in {finding.seen:.2%} of the spawns"
-            yield f"the spawns break the law, {finding.name}: {came}, the law expects {finding.expected:.2%}"
-    for number, earlier in judged.same:
-        yield f"game {number} is game {earlier} again, or its mirror image, in the first {SAME_MOVES} moves"
+            yield f"the spawns break the law, {finding}"
 
 
 def _mistakes_of_seeds(first: Line, other: Sequence[Line]) -> Iterator[str]:

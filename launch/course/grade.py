@@ -37,7 +37,7 @@ def grade(project: str, program: str, options: Options, as_json: bool) -> int:
         raise UserError(f"--players are those of projects 5 and 6, adversary and tournament; {project} has none")
     check_seed(options.seed)
     command = _command(program)
-    is_python = Path(command[0]).name.startswith("python")
+    is_python = any(Path(word).name.startswith("python") or word.endswith(".py") for word in command)
     request = Request(
         command=command,
         language=options.language or LANGUAGES[is_python],
@@ -61,5 +61,6 @@ def _command(program: str) -> list[str]:
         raise UserError(f"the program {program!r} is no command: {error}") from error
     if not command or not shutil.which(command[0]):
         name = command[0] if command else repr(program)
-        raise UserError(f'{name} is no program that can be run; give its command in quotes, such as "python player.py"')
+        what = "a file without the right to be executed" if Path(name).is_file() else "no program that can be run"
+        raise UserError(f'{name} is {what}; give its command in quotes, such as "python player.py"')
     return command

@@ -18,7 +18,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.progress import progress_line
 from launch.tournament import processes
-from launch.tournament.program import Program
+from launch.tournament.program import Fault, Program
 from launch.tournament.referee import Match, play_match
 from launch.tournament.standings import pairings, points_of
 from launch.tournament.tournament import commands_of, limits_of
@@ -49,7 +49,9 @@ def adversary_grader(formula: Formula) -> Callable[[Project, Request], Grade]:
     def grade(project: Project, request: Request) -> Grade:
         arena = _Arena(project, request)
         arena.play_all([(rival, STUDENT, opening) for opening, rival in arena.schedule()])
-        return arena.grade(formula(played(arena, request.number)), request.number)
+        scores = [match.score for match in arena.matches]
+        mean: Measured = {"mean score of the players": round(sum(scores) / max(1, len(scores)), 1)}
+        return arena.grade(formula(played(arena, request.number)), request.number, mean)
 
     return grade
 
@@ -61,7 +63,7 @@ def grade_tournament(project: Project, request: Request) -> Grade:
     arena.play_all(list(itertools.chain.from_iterable(sides)))
     gained = sum(points_of(*pairing)[pairing[0].player != STUDENT] for pairing in pairings(arena.matches))
     fair = sum(not match.fault for match in arena.matches) / (2 * request.number)
-    return arena.grade(rank(gained, request.number, fair), 2 * request.number)
+    return arena.grade(rank(gained, request.number, fair), 2 * request.number, {})
 
 
 class _Arena:
@@ -92,18 +94,23 @@ class _Arena:
         return zip(range(self._request.number), itertools.cycle(self._rivals), strict=False)
 
     def play_all(self, games: Sequence[tuple[str, str, int]]) -> None:
-        """Play games of (player, adversary, opening), until FAULTS_IN_A_ROW or the time for answers ends them."""
+        """Play games of (player, adversary, opening).
+
+        They end before the last one if the program does not start, after FAULTS_IN_A_ROW, and at the limit of time.
+        """
         in_a_row = 0
         with self._programs() as programs, progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
             for player, adversary, opening in games:
                 sides, seed = (programs[player], programs[adversary]), self._request.seed
                 match = play_match(*sides, self.game, self._rules, seed, opening, self._project.limits)
                 if match.fault and match.at_fault != STUDENT:
-                    raise UserError(f"the standard player {self._names[match.at_fault]} {match.fault}")
+                    text = f"the standard player {self._names[match.at_fault]} {match.fault}"
+                    raise UserError(f"{text}; give --players that play {self._project.board}")
                 self.matches.append(match)
                 self._seconds += programs[STUDENT].seconds
                 in_a_row = in_a_row + 1 if match.fault else 0
-                if in_a_row == FAULTS_IN_A_ROW or self._seconds > self._request.seconds:
+                is_broken = in_a_row == FAULTS_IN_A_ROW or match.fault.startswith(Fault.START)
+                if is_broken or self._seconds > self._request.seconds:
                     return
 
     @contextmanager
@@ -122,16 +129,13 @@ class _Arena:
                 for program in programs.values():
                     program.leave()
 
-    def grade(self, points: tuple[Points, ...], asked: int) -> Grade:
-        """Return the grade; `asked` is the number of games without faults."""
+    def grade(self, points: tuple[Points, ...], asked: int, more: Measured) -> Grade:
+        """Return the grade; `asked` is the number of games without faults, `more` what else was measured."""
         moves = sum(match.moves for match in self.matches)
         speed = moves / self._seconds if self._seconds else 0.0
         faults = tuple(f"game {number}: {match.fault}" for number, match in enumerate(self.matches, 1) if match.fault)
-        measured: Measured = {
-            "games": f"{len(self.matches):,} of {asked:,}",
-            "moves": moves,
-            "moves/s": round(speed, 1),
-        }
+        games = f"{len(self.matches):,} of {asked:,}"
+        measured: Measured = {"games": games, "moves": moves, "moves/s": round(speed, 1), **more}
         if not moves:
             return Grade(measured, (Points(0, "no move was made"),), faults)
-        return Grade(measured, less_if_slow(points, speed, self._project.speed(self._request), "moves/s"), faults)
+        return Grade(measured, less_if_slow(points, speed, self._project.speed(self._request), "moves/s of"), faults)

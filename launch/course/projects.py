@@ -34,6 +34,6 @@ PROJECTS: dict[str, Project] = {
     "2584-tournament": Project("2584-hard 4x4", grade_tournament, ARENA, 0, 100, cores=0, has_rivals=True),
     "threes-tournament": Project("threes-far-side 4x4", grade_tournament, ARENA, 0, 100, cores=0, has_rivals=True),
     "mcts": Project("3x3", grader(points.share_of_optimum), ROLLOUTS, GIB, 100),
-    "learned-model": Project("2x2", grade_learner, ANY, 2 * GIB, 200),
+    "learned-model": Project("2x2", grade_learner, ANY, 2 * GIB, 200, 600.0),
     "value-iteration": Project("2x3", grade_answers(sweeps), ANY, 4 * GIB, 100, 60.0),
 }

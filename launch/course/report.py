@@ -30,11 +30,11 @@ class Grade(NamedTuple):
 
 
 def less_if_slow(points: tuple[Points, ...], measured: float, least: float, unit: str) -> tuple[Points, ...]:
-    """Return the points, less SLOW_SHARE of them if a speed is too low."""
+    """Return the points, less SLOW_SHARE of them if a speed is too low; `unit` stands between it and the least."""
     if measured >= least:
         return points
     lost = -SLOW_SHARE * sum(part.points for part in points)
-    return (*points, Points(lost, f"{SLOW_SHARE:.0%} off: {measured:,.1f} {unit} of the {least:,.0f} that are asked"))
+    return (*points, Points(lost, f"{SLOW_SHARE:.0%} off: {measured:,.1f} {unit} {least:,.0f}"))
 
 
 def text_of(project: str, program: str, grade: Grade) -> str:

@@ -1,7 +1,7 @@
 """`muzero2048 arena PATH`: a player of this project as a program of a tournament (the protocol: referee.py).
 
 It slides tiles by its search. It places tiles where its best reply is worst, if it has n-tuple values; otherwise
-anywhere that the rules allow.
+anywhere that the rules allow. Where chance decides, its draws depend on the board alone, so a game can be played again.
 """
 
 import random
@@ -82,7 +82,7 @@ class Arena:
 
     def _slid(self) -> str:
         """Choose a move, and make it."""
-        row, seed = np.zeros((1, COLUMNS), np.uint64), np.array([random.getrandbits(32)], np.uint32)
+        row, seed = np.zeros((1, COLUMNS), np.uint64), np.array([_seed(self._board)], np.uint32)
         row[0, BOARD_LO], row[0, BOARD_HI] = self._board
         found = self._player.analyse(boards_of(self._rules, row), seed, draws_of(row[:, BOARD_HI]))
         action = int(found.action[0])
@@ -104,6 +104,11 @@ def serve(source: PlayerSource, lines: Iterable[str]) -> None:
             return
         if answer := arena.answer(line):
             print(answer, flush=True)
+
+
+def _seed(board: Board) -> int:
+    """Return a seed of 32 bits."""
+    return random.Random(f"{board.lo} {board.hi}").getrandbits(32)
 
 
 def _board(board: Any) -> Board:
@@ -129,10 +134,10 @@ def _placing(source: PlayerSource, rules: AnyRules) -> Place:
 
 
 def _random_placement(rules: AnyRules, after: Board, drawn: int, chooses: bool) -> Board:
-    cells = places(rules, after)
+    cells, draws = places(rules, after), random.Random(_seed(after))
     while True:
-        cell = kth_cell(cells, np.uint64(random.randrange(int(count_cells(cells)))))
-        number = random.randrange(int(count_placements(rules, after))) if chooses else drawn
+        cell = kth_cell(cells, np.uint64(draws.randrange(int(count_cells(cells)))))
+        number = draws.randrange(int(count_placements(rules, after))) if chooses else drawn
         board = _board(placement(rules, after, np.uint64(cell), number)[0])
         if may_choose(rules, board):
             return board

@@ -34,6 +34,7 @@ class Fault(StrEnum):
     FLOOD = "wrote too much"
     PROCESSES = "started too many processes"
     UNREAD = "does not read its input"
+    UNASKED = "wrote a line that nobody asked for"
     LATE = "took too long for all answers"
 
 
@@ -150,8 +151,14 @@ class Program:
         """Send a line and return the line that the program answers.
 
         Raises:
-            ProgramError: it ended, took longer than `seconds`, or broke another limit.
+            ProgramError: it ended, took longer than `seconds`, broke another limit, or has answered already.
         """
+        self.start()
+        with contextlib.suppress(BlockingIOError):
+            self._waiting += os.read(self._output, MOST_WAITING)
+        if b"\n" in self._waiting:
+            unasked = self._waiting.partition(b"\n")[0][:MOST_LINE].decode("ascii", "replace").strip()
+            raise ProgramError(self.name, Fault.UNASKED, repr(unasked))
         self.tell(line)
         began = time.monotonic()
         looked = began

@@ -183,7 +183,7 @@ WHOLE = "an option needs its whole name, see --help"
         ),
         (
             "evaluate random --board 5x5",
-            "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4",
+            "cannot read the board '5x5'; give rows x columns, each 2 to 4: 3x4, threes 4x4",
         ),
         ("evaluate random --games 1", "--games is 1; give 2 or more, since one game has no interval"),
         ("evaluate random --seed -1", "--seed is -1; give 0 to 4294967295"),

@@ -26,7 +26,7 @@ def parse_board(board: str) -> tuple[int, int]:
     """Return rows and columns of a board such as "3x4"; UserError if the text is not "HxW" with sides of 2 to 4."""
     sides = board.split("x")
     if len(sides) != 2 or not all(side in ("2", "3", "4") for side in sides):
-        raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4, e.g. 3x4")
+        raise UserError(f"cannot read the board '{board}'; give rows x columns, each 2 to 4: 3x4, threes 4x4")
     return int(sides[0]), int(sides[1])
 
 

@@ -128,8 +128,7 @@ def _report_spawns(law: SpawnLaw, findings: list[Finding]) -> None:
         print(f"{finding.name:28}{'10^' + format(finding.stake, '.1f'):>9}  {where:32}{reveals}")
     for finding in findings:
         if finding.broken:
-            came = f"{finding.unlikely} came in {finding.seen:.2%} of the spawns"
-            print(f"the spawns break the law, {finding.name}: {came}, the law expects {finding.expected:.2%}")
+            print(f"the spawns break the law, {finding}")
 
 
 def read_lines(path: Path, board: str | None) -> Iterator[Line]:

@@ -60,6 +60,10 @@ class Finding(NamedTuple):
     expected: float  # by the law
     smallest: float  # relative bias of a class that so many spawns would reveal, nearly
 
+    def __str__(self) -> str:
+        came = f"{self.unlikely} came in {self.seen:.2%} of the spawns"
+        return f"{self.name}: {came}, where the law expects {self.expected:.2%} after the same moves"
+
 
 @dataclass(eq=False)
 class SpawnLaw:

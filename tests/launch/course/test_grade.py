@@ -18,7 +18,7 @@ import pytest
 from launch.cli import main
 from launch.course.run import run_to_end
 from launch.tournament.processes import below
-from launch.tournament.program import Limits
+from launch.tournament.program import Limits, Program, ProgramError
 from tests.launch.course.compose import STARTERS, compose
 
 Change = tuple[str, str]
@@ -124,9 +124,9 @@ def test_environments(grade: Grader, game: str, rule: Change, mistake: str, spaw
         *program, ('play(args.game == "threes", rng)', 'play(args.game == "threes", random.Random(1))'), games=2
     )
     fault = "game 2 is game 1 again, or its mirror image, in the first 40 moves"
-    assert (again["points"], again["faults"]) == (0, [fault, "the first game of another --seed is the same: " + USE])
+    assert (again["points"], again["faults"]) == (0, ["the first game of another --seed is the same: " + USE, fault])
     seedless = grade(*program, ("random.Random(args.seed)", "random.Random(1)"), games=2)
-    assert (seedless["points"], seedless["faults"]) == (0, again["faults"][1:])
+    assert (seedless["points"], seedless["faults"]) == (0, again["faults"][:1])
 
     slow = grade(*program, ("    def worth(", "    time.sleep(0.002)\n\n    def worth("), games=3)
     assert slow["measured"]["moves/s"] < 1000
@@ -201,6 +201,13 @@ def test_a_learned_model(grade: Grader) -> None:
 
     blind = grade(*program, ("return max(range(4), key=preference)", "return 0"), games=50)
     assert blind["points"] < right["points"] - 30
+    assert re.fullmatch("[0-9]+ games were lost by 1,000 actions that change nothing", blind["faults"][0])
+    over = ("        if is_over:", "        if is_over:\n            act(0)")
+    assert "wrote a line that nobody asked for: '0', after " in grade(*program, over, games=5)["faults"][0]
+    silent = grade.write("learned_model", ('    act("ready")', "    next(lines)"))
+    late = grade.grade("learned-model", f"{sys.executable} {silent}", 5, "--seconds=4")
+    ends = "took too long for all answers: more than 4 s, after 2,000 samples and without `ready`"
+    assert late["faults"] == [ends]
     late = grade("learned-model", "learned_model", "--samples=4000", games=100)
     assert late["points"] == pytest.approx(
         25 * float(late["parts"][0]["reason"].split("WinRate = ")[1][:4]) / 96.3, abs=0.5
@@ -211,9 +218,10 @@ def test_a_learned_model(grade: Grader) -> None:
         "    if sum(map(len, model.outcomes.values())) > 300:\n        sys.exit('broken')\n    values = {",
     )
     crashed = grade(*program, crash, games=50)
-    assert (crashed["points"], crashed["faults"]) == (0, ["ended during the game: broken"])
+    assert (crashed["points"], crashed["faults"]) == (0, ["ended during the game: broken, after 400 samples and without `ready`"])
     wrong = grade(*program, ("return max(range(4), key=preference)", "return 4"), games=50)
-    assert (wrong["points"], wrong["faults"][0]) == (0, "answered what is no action: '4'; answer 0, 1, 2 or 3")
+    assert wrong["points"] == 0
+    assert wrong["faults"][0].startswith("answered what is no action: '4'; answer 0, 1, 2 or 3, after 0 samples")
     slow = ("    values = {", "    import time\n\n    time.sleep(1)\n    values = {")
     command = f"{sys.executable} {grade.write('learned_model', slow)}"
     assert "took too long" in grade.grade("learned-model", command, 50, "--seconds=2")["faults"][0]
@@ -234,6 +242,9 @@ def test_adversaries(grade: Grader, game: str) -> None:
     assert right["faults"] == []
     assert right["parts"][0]["points"] == 100
     assert right["parts"][1]["points"] > 0
+    assert right["measured"]["mean score of the players"] > 0
+    greedy = [grade.grade(f"{game}-adversary", command_of(), 1, "--players", "greedy") for _ in range(2)]
+    assert greedy[0]["measured"]["moves"] == greedy[1]["measured"]["moves"]  # a tie of moves is no chance
 
     end = "    return chosen\n"
     cheats = {
@@ -413,17 +424,30 @@ def test_hostile_programs(grade: Grader, tmp_path: Path, script: str, points: st
     assert below([os.getpid()]) <= before
     assert (result["points"], result["parts"][0]["reason"]) == (0, points)
     if fault is None:
-        assert result["faults"] == ["it ended without an error and wrote no complete game"]
+        assert result["faults"] == ["it ended without an error and wrote no complete game into the file of --save"]
     else:
         assert fault in result["faults"][0]
 
 
-def test_a_program_that_reads_nothing(grade: Grader, tmp_path: Path) -> None:
-    path = tmp_path / "deaf.py"
-    path.write_text("import time\nprint('0\\n' * 10_000, flush=True)\ntime.sleep(60)\n")
-    result = grade.grade("learned-model", f"{sys.executable} -S {path}", 5)
-    assert (result["points"], result["faults"]) == (0, ["does not read its input"])
-    assert result["measured"]["samples"] > 1000
+def test_a_program_that_reads_nothing(tmp_path: Path) -> None:
+    program = Program("deaf", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], Limits(move_seconds=0.2))
+    try:
+        with pytest.raises(ProgramError, match="does not read its input"):
+            program.tell("#1 61\n" * 20_000)
+    finally:
+        program.end()
+
+
+@pytest.mark.parametrize("answers", ["0\n0", "banner\n0"])
+def test_a_line_that_nobody_asked_for(grade: Grader, tmp_path: Path, answers: str) -> None:
+    """Also the answer to the last line of a game, which asks for none."""
+    path = tmp_path / "talks.py"
+    path.write_text(f"import sys\nfor line in sys.stdin:\n    print({answers!r}, flush=True)\n")
+    for project in ("learned-model", "threes-solver"):
+        result = grade.grade(project, f"{sys.executable} -S {path}", 5)
+        faults = "".join(result["faults"])
+        assert result["points"] == 0
+        assert "wrote a line that nobody asked for: " in faults or "no action: 'banner'" in faults
 
 
 def test_a_second_core_counts(tmp_path: Path) -> None:
@@ -444,6 +468,8 @@ def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
         return capsys.readouterr().err
 
     assert "there is no project lite; the projects are light, " in mistake("lite", "python x.py")
+    Path("x.py").write_text("")
+    assert "./x.py is a file without the right to be executed; give its command" in mistake("light", "./x.py")
     assert 'nobody is no program that can be run; give its command in quotes, such as "python' in mistake(
         "light", "nobody"
     )

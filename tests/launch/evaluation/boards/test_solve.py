@@ -142,7 +142,7 @@ SOLVED = "is for solving with --board; f holds a game that is solved"
     [
         ("", EITHER),
         ("--board 2x2 --solution f", EITHER),
-        ("--board 5x5", "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4"),
+        ("--board 5x5", "cannot read the board '5x5'; give rows x columns, each 2 to 4: 3x4, threes 4x4"),
         ("--board 3x4", f"a board of 3x4 has {TOO_LARGE}"),
         ("--board 2x2 --until 10", f"--until is 10; {TILE}"),
         ("--board 2x2 --until 2", f"--until is 2; {TILE}"),

@@ -369,9 +369,9 @@ def test_bytes_that_are_no_text(capsys):
     [
         ("", [], "games.txt holds no game; give a file with one game record a line"),
         ("% board 2x2\n", [], "games.txt holds no game; give a file with one game record a line"),
-        (EXAMPLE, ["--board", "5x5"], "cannot read the board '5x5'; give rows x columns, each 2 to 4, e.g. 3x4"),
+        (EXAMPLE, ["--board", "5x5"], "cannot read the board '5x5'; give rows x columns, each 2 to 4: 3x4, threes 4x4"),
         (f"% board 9\n{EXAMPLE}", [],
-         "games.txt, line 1: cannot read the board '9'; give rows x columns, each 2 to 4, e.g. 3x4"),
+         "games.txt, line 1: cannot read the board '9'; give rows x columns, each 2 to 4: 3x4, threes 4x4"),
         (f"% board 3x3\n{EXAMPLE}", ["--board", "4x4"],
          "games.txt, line 1: the header says 3x3, the games are judged on 4x4; leave out one of the two"),
         (f"{EXAMPLE}\n% board 3x3", [],
