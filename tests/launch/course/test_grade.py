@@ -218,7 +218,10 @@ def test_a_learned_model(grade: Grader) -> None:
         "    if sum(map(len, model.outcomes.values())) > 300:\n        sys.exit('broken')\n    values = {",
     )
     crashed = grade(*program, crash, games=50)
-    assert (crashed["points"], crashed["faults"]) == (0, ["ended during the game: broken, after 400 samples and without `ready`"])
+    assert (crashed["points"], crashed["faults"]) == (
+        0,
+        ["ended during the game: broken, after 400 samples and without `ready`"],
+    )
     wrong = grade(*program, ("return max(range(4), key=preference)", "return 4"), games=50)
     assert wrong["points"] == 0
     assert wrong["faults"][0].startswith("answered what is no action: '4'; answer 0, 1, 2 or 3, after 0 samples")
