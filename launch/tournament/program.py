@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import selectors
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from launch.tournament import processes
 
 CONFINE = Path(__file__).with_name("confine.py")
 MOST_LINE = 256  # bytes of an answer
-LAST_BYTES = 256  # of its output, in which its last line is looked for
+LAST_BYTES = 2048  # of its output, in which its last line is looked for
 MOST_WAITING = 1 << 16  # bytes that may wait to be read
 LOOK_SECONDS = 0.05  # between two looks at the processes of a program that has not answered
 MOST_ERRORS = 16 << 20  # bytes on stderr
@@ -64,9 +65,13 @@ def confined(command: Sequence[str], limits: Limits) -> list[str]:
 
 
 def last_line(output: bytes) -> str:
-    """Return the last line that a program wrote, as far as it can be printed."""
+    """Return the last line that a program wrote, as far as it can be printed, and where a traceback of Python ends."""
     lines = output[-LAST_BYTES:].decode(errors="replace").strip().splitlines()
-    return "".join(filter(str.isprintable, lines[-1])) if lines else ""
+    if not lines:
+        return ""
+    line = "".join(filter(str.isprintable, lines[-1]))[-MOST_LINE:]
+    places = re.findall(r'^  File "(?:.*/)?([\w.-]+)", line (\d+)', "\n".join(lines[:-1]), re.MULTILINE)
+    return f"{line} ({places[-1][0]}, line {places[-1][1]})" if places else line
 
 
 _running: list["Program"] = []  # all that live, so that the end of one spares the others
