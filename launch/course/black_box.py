@@ -36,7 +36,7 @@ class BlackBox:
         self._cells = self._draws.sample(cells, len(cells))
         self._actions = self._draws.sample(range(4), 4)
         self._symbols = self._draws.sample(range(SYMBOLS), len(game.tiles))
-        self.tells_rewards = True
+        self.tells_rewards = True  # while the program learns
         self.begin()
 
     def begin(self) -> None:
@@ -114,7 +114,7 @@ def _learn(program: Program, box: BlackBox, seconds: float, counts: Counts) -> N
             return
         box.act(_action(answer))
         counts.samples += 1
-    raise ProgramError(program.name, Fault.OVER_TIME, f"{MOST_SAMPLES:,} samples, and it is not ready")
+    raise ProgramError(program.name, Fault.OVER_TIME)
 
 
 def _play(program: Program, box: BlackBox, seconds: float, counts: Counts, games: int) -> None:
@@ -140,15 +140,12 @@ def grade_learner(project: Project, request: Request) -> Grade:
         line_program(project, request) as program,
         progress_line("the program learns and plays", lambda: f"{counts.samples:,} samples, {counts.games} games"),
     ):
-        has_learned = False
         try:
             _learn(program, box, request.seconds, counts)
-            has_learned = True
             _play(program, box, request.seconds, counts, request.number)
         except ProgramError as error:
-            faults.append(
-                str(error) + ("" if has_learned else f", after {counts.samples:,} samples and without `ready`")
-            )
+            learned = f", after {counts.samples:,} samples and without `ready`" if box.tells_rewards else ""
+            faults.append(f"{error}{learned}")
     if counts.idle:
         faults.append(f"{counts.idle} games were lost by {MOST_IDLE:,} actions that change nothing")
     games, seconds = f"{counts.games:,} of {request.number:,}", round(program.seconds, 1)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from launch.course.games import played_of
-from launch.course.points import Formula, Played, rank
+from launch.course.points import Formula, rank
 from launch.course.report import Grade, Measured, Points, less_if_slow
 from launch.course.request import Project, Request
 from launch.errors import UserError
@@ -41,17 +41,15 @@ def standard_players(game: Game) -> list[str]:
 def adversary_grader(formula: Formula) -> Callable[[Project, Request], Grade]:
     """Return the function that grades an adversary; a game with a fault of the program counts as won by the player."""
 
-    def played(arena: "_Arena", count: int) -> Played:
-        fair = [(match.score, match.max_tile) for match in arena.matches if not match.fault]
-        summary = played_of(arena.game, fair, count)
-        return summary._replace(win_rate=summary.win_rate + 1 - summary.share)
-
     def grade(project: Project, request: Request) -> Grade:
         arena = _Arena(project, request)
         arena.play_all([(rival, STUDENT, opening) for opening, rival in arena.schedule()])
+        fair = [(match.score, match.max_tile) for match in arena.matches if not match.fault]
+        played = played_of(arena.game, fair, request.number)
+        played = played._replace(win_rate=played.win_rate + 1 - played.share)
         scores = [match.score for match in arena.matches]
         mean: Measured = {"mean score of the players": round(sum(scores) / max(1, len(scores)), 1)}
-        return arena.grade(formula(played(arena, request.number)), request.number, mean)
+        return arena.grade(formula(played), request.number, mean)
 
     return grade
 
@@ -81,9 +79,8 @@ class _Arena:
                 "docs/adversary.md says, or name others with --players"
             )
         named = [f"player-{number}={player}" for number, player in enumerate(players, 1)]
-        commands = commands_of([*named, f"{STUDENT}={shlex.join(request.command)}"], project.board)
-        self._commands = commands
-        self._rivals = [name for name in commands if name != STUDENT]
+        self._commands = commands_of([*named, f"{STUDENT}={shlex.join(request.command)}"], project.board)
+        self._rivals = [name for name in self._commands if name != STUDENT]
         self._names = dict(zip(self._rivals, players, strict=True))
         self.matches: list[Match] = []
         self._seconds = 0.0

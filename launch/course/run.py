@@ -17,11 +17,11 @@ from launch.errors import UserError
 from launch.progress import progress_line
 from launch.tournament import processes
 from launch.tournament.confine import SIGNALLED
-from launch.tournament.program import LAST_BYTES, Limits, confined, last_line
+from launch.tournament.program import Limits, confined, last_line
 
 MOST_OUTPUT = 16 << 20  # bytes on stdout and stderr
 MOST_RECORDS = 512 << 20  # bytes of records
-MOST_LINE = 4 << 20  # bytes of a game
+MOST_GAME = 4 << 20  # bytes of a record
 LOOK_SECONDS = 0.2  # between two looks at a running program
 
 
@@ -77,8 +77,7 @@ def _ending(code: int, output: Path) -> str:
     with contextlib.suppress(ValueError):
         text += f" ({signal.Signals(-code if code < 0 else code - SIGNALLED).name})"
     with output.open("rb") as file:
-        file.seek(max(0, _size(output) - LAST_BYTES))
-        told = last_line(file.read(LAST_BYTES))
+        told = last_line(file)
     return f"{text}: {told}" if told else text
 
 
@@ -121,7 +120,7 @@ def copy_complete_lines(records: Path, copy: Path) -> None:
         if os.fstat(descriptor).st_size > MOST_RECORDS:
             raise UserError(f"the records are more than {MOST_RECORDS >> 20} MiB")
         file = files.enter_context(os.fdopen(descriptor, "rb", closefd=False))
-        while (line := file.readline(MOST_LINE)).endswith(b"\n"):
+        while (line := file.readline(MOST_GAME)).endswith(b"\n"):
             to.write(line)
-        if len(line) == MOST_LINE:
-            raise UserError(f"a line of the records has more than {MOST_LINE >> 20} MiB")
+        if len(line) == MOST_GAME:
+            raise UserError(f"a line of the records has more than {MOST_GAME >> 20} MiB")

@@ -64,9 +64,10 @@ def confined(command: Sequence[str], limits: Limits) -> list[str]:
     return [sys.executable, "-I", str(CONFINE), *map(str, numbers), *command]
 
 
-def last_line(output: bytes) -> str:
-    """Return the last line that a program wrote, as far as it can be printed, and where a traceback of Python ends."""
-    lines = output[-LAST_BYTES:].decode(errors="replace").strip().splitlines()
+def last_line(output: IO[bytes]) -> str:
+    """Return the last line of a program's output, as far as it can be printed, and where a traceback of Python ends."""
+    output.seek(max(0, os.fstat(output.fileno()).st_size - LAST_BYTES))
+    lines = output.read(LAST_BYTES).decode(errors="replace").strip().splitlines()
     if not lines:
         return ""
     line = "".join(filter(str.isprintable, lines[-1]))[-MOST_LINE:]
@@ -159,8 +160,7 @@ class Program:
             ProgramError: it ended, took longer than `seconds`, broke another limit, or has answered already.
         """
         self.start()
-        with contextlib.suppress(BlockingIOError):
-            self._waiting += os.read(self._output, MOST_WAITING)
+        self._read()
         if b"\n" in self._waiting:
             unasked = self._waiting.partition(b"\n")[0][:MOST_LINE].decode("ascii", "replace").strip()
             raise ProgramError(self.name, Fault.UNASKED, repr(unasked))
@@ -195,10 +195,7 @@ class Program:
 
     def _last_error(self) -> str:
         """Return the last line that the program wrote on stderr."""
-        if self._errors is None:
-            return ""
-        self._errors.seek(max(0, os.fstat(self._errors.fileno()).st_size - LAST_BYTES))
-        return last_line(self._errors.read())
+        return last_line(self._errors) if self._errors else ""
 
     @property
     def _input(self) -> int:

@@ -22,6 +22,7 @@ from launch.output import print_json
 from ntuple import Games
 from ntuple.core.games.definition import Game
 from ntuple.core.games.known import GAMES
+from ntuple.tables.patterns import view_cells
 
 COMMENT = "%"
 WRONG = 2  # exit code: a wrong record is a mistake of the user
@@ -109,10 +110,9 @@ def judge_lines(lines: Iterable[Line], whole: bool, false_alarm: float) -> Judge
 
 
 def _start(spawned: Spawned, rows: int, columns: int) -> bytes:
-    """Return the first afterstates of a game: of its eight mirror images, the one whose bytes are the smallest."""
-    boards = spawned.afterstates[:SAME_MOVES].reshape(-1, rows, columns)
-    images = [np.rot90(image, turns, axes=(1, 2)) for image in (boards, boards[:, ::-1]) for turns in range(4)]
-    return min(image.tobytes() for image in images)
+    """Return the first afterstates of a game: of all views of the board, the one whose bytes are the smallest."""
+    boards = spawned.afterstates[:SAME_MOVES]
+    return min(boards[:, view].tobytes() for view in map(list, view_cells(rows, columns)))
 
 
 def _report_spawns(law: SpawnLaw, findings: list[Finding]) -> None:

@@ -4,9 +4,7 @@ A right one is a starter of docs/course with the functions of tests/launch/cours
 from it in one place.
 """
 
-import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -16,43 +14,10 @@ from typing import Any
 import pytest
 
 from launch.cli import main
-from launch.course.run import run_to_end
-from launch.tournament.processes import below
-from launch.tournament.program import Limits, Program, ProgramError
-from tests.launch.course.compose import STARTERS, compose
+from tests.launch.course.compose import STARTERS
+from tests.launch.course.grader import Change, Grader
 
-Change = tuple[str, str]
 USE = "the program has to use the number that it is given"
-
-
-class Grader:
-    """Writes programs and grades them."""
-
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self._folder, self._capsys = folder, capsys
-
-    def __call__(self, project: str, starter: str, options: str, *changes: Change, games: int) -> dict[str, Any]:
-        """Grade a model solution with changes."""
-        return self.grade(project, f"{sys.executable} {self.write(starter, *changes)} {options}", games)
-
-    def write(self, starter: str, *changes: Change) -> Path:
-        """Write a model solution with changes."""
-        path = self._folder / f"{starter}.py"
-        path.write_text(compose(starter, *changes))
-        return path
-
-    def grade(self, project: str, program: str, games: int, *options: str) -> dict[str, Any]:
-        """Grade a program."""
-        words = ["grade", project, program, "--language", "python", "--games", str(games), *options, "--json"]
-        assert main(words) == 0
-        result = json.loads(self._capsys.readouterr().out)
-        assert result["points"] == pytest.approx(sum(part["points"] for part in result["parts"]))
-        return result
-
-
-@pytest.fixture
-def grade(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Grader:
-    return Grader(tmp_path, capsys)
 
 
 def lost_30_percent(result: dict[str, Any]) -> bool:
@@ -204,7 +169,8 @@ def test_a_learned_model(grade: Grader) -> None:
     assert blind["points"] < right["points"] - 30
     assert re.fullmatch("[0-9]+ games were lost by 1,000 actions that change nothing", blind["faults"][0])
     over = ("        if is_over:", "        if is_over:\n            act(0)")
-    assert "wrote a line that nobody asked for: '0', after " in grade(*program, over, games=5)["faults"][0]
+    unasked = grade(*program, over, games=5)["faults"][0]  # the extra line, or the one behind it if it came late
+    assert re.match("wrote a line that nobody asked for: '[0-3]', after [0-9]+ samples and without `ready`", unasked)
     silent = grade.write("learned_model", ('    act("ready")', "    next(lines)"))
     late = grade.grade("learned-model", f"{sys.executable} {silent}", 5, "--seconds=4")
     ends = "took too long for all answers: more than 4 s, after 2,000 samples and without `ready`"
@@ -386,84 +352,6 @@ def test_players(
     crashed = grade(*program, (record, f"{indent}sys.exit('broken') if {third} else None\n{record}"), games=9)
     assert crashed["faults"] == ["it ended with exit code 1: broken"]
     assert crashed["measured"]["games"] == "2 of 9"
-
-
-@pytest.mark.parametrize(
-    ("script", "points", "fault"),
-    [
-        ("os.mkdir(file)", "no game was written", None),
-        ("os.mkfifo(file)", "no game was written", None),
-        ("os.symlink('/etc/passwd', file)", "no game was written", None),
-        ("os.mkfifo(folder + '/complete.txt')", "no game was written", None),
-        ("os.symlink('x' * 4000, file)", "no game was written", None),
-        ("shutil.rmtree(folder); sys.exit('gone')", "no game was written", "it ended with exit code 1"),
-        ("shutil.rmtree(folder); os.symlink('/etc', folder)", "no game was written", None),
-        ("shutil.rmtree(folder); open(folder, 'w')", "no game was written", None),
-        ("open(file, 'w').truncate(1 << 40)", "the records cannot be read", "it wrote more than 512 MiB"),
-        (
-            "open(file, 'w').write('1' * (5 << 20))",
-            "the records cannot be read",
-            "a line of the records has more than 4",
-        ),
-        ("os.truncate(1, 1 << 40)", "no game was written", "it wrote more than 16 MiB"),
-        ("import ctypes; ctypes.string_at(0)", "no game was written", "it ended with exit code 139 (SIGSEGV)"),
-        ("open(file, 'w').write('11D1#L')", "no game was written", None),
-        ("open(file, 'wb').write(bytes(range(256)) * 9)", "games are wrong", "game 1, number 1, column 1: "),
-        ("open(file, 'w').write('% board 3x3\\n1121\\n')", "the records cannot be read", "the header says 3x3"),
-        ("sys.exit('\\x1b[2J\\x00broken')", "no game was written", "it ended with exit code 1: [2Jbroken"),
-        ("[os.fork() or time.sleep(600) for _ in range(2)]", "no game was written", None),
-        (
-            "os.fork(); os.setsid() if os.fork() else None; time.sleep(600)",
-            "no game was written",
-            "it was ended after 1 s",
-        ),
-    ],
-)
-def test_hostile_programs(grade: Grader, tmp_path: Path, script: str, points: str, fault: str | None) -> None:
-    path = tmp_path / "hostile.py"
-    head = "import os, shutil, sys, time\nfile = sys.argv[2].partition('=')[2]\nfolder = os.path.dirname(file)\n"
-    path.write_text(f"{head}{script}\n")
-    before = below([os.getpid()])
-    result = grade.grade("light", f"{sys.executable} -S {path}", 5, "--seconds=1")
-    assert below([os.getpid()]) <= before
-    assert (result["points"], result["parts"][0]["reason"]) == (0, points)
-    if fault is None:
-        assert result["faults"] == ["it ended without an error and wrote no complete game into the file of --save"]
-    else:
-        assert fault in result["faults"][0]
-
-
-def test_a_program_that_reads_nothing(tmp_path: Path) -> None:
-    program = Program("deaf", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], Limits(move_seconds=0.2))
-    try:
-        with pytest.raises(ProgramError, match="does not read its input"):
-            program.tell("#1 61\n" * 20_000)
-    finally:
-        program.end()
-
-
-@pytest.mark.parametrize("answers", ["0\n0", "banner\n0"])
-def test_a_line_that_nobody_asked_for(grade: Grader, tmp_path: Path, answers: str) -> None:
-    """Also the answer to the last line of a game, which asks for none."""
-    path = tmp_path / "talks.py"
-    path.write_text(f"import sys\nfor line in sys.stdin:\n    print({answers!r}, flush=True)\n")
-    for project in ("learned-model", "threes-solver"):
-        result = grade.grade(project, f"{sys.executable} -S {path}", 5)
-        faults = "".join(result["faults"])
-        assert result["points"] == 0
-        assert "wrote a line that nobody asked for: " in faults or "no action: 'banner'" in faults
-
-
-def test_a_second_core_counts(tmp_path: Path) -> None:
-    """A program may leave its core; its time is then that of both cores."""
-    path = tmp_path / "two.py"
-    path.write_text(
-        "import os, time\nos.sched_setaffinity(0, range(os.cpu_count()))\npid = os.fork()\n"
-        "while time.process_time() < 1: pass\nif pid: os.wait()\n"
-    )
-    run = run_to_end([sys.executable, "-S", str(path)], Limits(cores=1), 60, tmp_path / "r", tmp_path / "o")
-    assert run.fault == ""
-    assert run.seconds > 1.9
 
 
 def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:

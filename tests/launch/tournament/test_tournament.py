@@ -13,7 +13,7 @@ import pytest
 
 from launch.cli import main
 from launch.tournament.processes import below
-from launch.tournament.program import CONFINE, Limits, confined
+from launch.tournament.program import CONFINE, Limits, Program, ProgramError, confined
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PLAIN = (EXAMPLES / "arena_player.py").read_text()
@@ -109,6 +109,15 @@ def test_a_program_sees_no_command_line_of_others() -> None:
     if not may_mount():
         pytest.skip("this system lets a process mount no /proc")
     assert run.stdout == "1\n"
+
+
+def test_a_program_that_reads_nothing() -> None:
+    program = Program("deaf", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], Limits(move_seconds=0.2))
+    try:
+        with pytest.raises(ProgramError, match="does not read its input"):
+            program.tell("#1 61\n" * 20_000)
+    finally:
+        program.end()
 
 
 def test_a_killed_tournament_goes_on(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
