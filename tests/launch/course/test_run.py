@@ -69,7 +69,8 @@ def test_hostile_programs(grade: Grader, tmp_path: Path, script: str, points: st
 def test_a_line_that_nobody_asked_for(grade: Grader, tmp_path: Path, answers: str, project: str, fault: str) -> None:
     """Also the answer to the last line of a game, which asks for none."""
     path = tmp_path / "talks.py"
-    path.write_text(f"import sys\nfor line in sys.stdin:\n    print({answers!r}, flush=True)\n")
+    written = f"{answers}\n".encode()  # at once: the second line must be there when the next one is asked for
+    path.write_text(f"import os, sys\nfor line in sys.stdin:\n    os.write(1, {written!r})\n")
     result = grade.grade(project, f"{sys.executable} -S {path}", 5)
     assert result["points"] == 0
     assert result["faults"][-1].startswith(fault)
