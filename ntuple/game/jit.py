@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType
 from typing import Any, TypeVar
@@ -31,7 +31,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # _nrt=False: kernels count no references. Counting takes 8 to 30 atomic additions per move on counters that all threads
 # share, and costs a fifth of the speed. Therefore kernels allocate nothing; all arrays are passed in.
-OPTIONS: dict[str, Any] = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
+# no_cfunc_wrapper: no code of C calls a kernel.
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "cache": True,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
 
 SOURCE_ROOT = Path(__file__).parents[2]  # the folder of PACKAGES: a checkout, or site-packages beside other packages
 PACKAGES = ("launch", "muzero2048", "ntuple", "tests")
@@ -87,9 +94,17 @@ def _compiled(function: F, **inlining: Any) -> F:
     outer = numba_config.CACHE_LOCATOR_CLASSES
     numba_config.CACHE_LOCATOR_CLASSES = f"{__name__}.{KernelLocator.__name__}"
     try:
-        return numba.njit(function, **inlining, **OPTIONS)
+        dispatcher: Any = numba.njit(function, **inlining, **OPTIONS)
     finally:
         numba_config.CACHE_LOCATOR_CLASSES = outer
+    if not numba_config.DISABLE_JIT:
+        dispatcher.get_call_template = functools.partial(_call_template, dispatcher.get_call_template)
+    return dispatcher
+
+
+def _call_template(get: Callable[..., Any], args: Sequence[Any], kws: dict[str, Any]) -> Any:
+    """Find the form of a kernel for a call by a kernel: numba would compile another one for each constant argument."""
+    return get([types.unliteral(kind) for kind in args], {name: types.unliteral(kind) for name, kind in kws.items()})
 
 
 class KernelLocator(_CacheLocator):

@@ -65,6 +65,19 @@ def test_digest_follows_the_code_alone(tmp_path, digest, file, old, new, changes
     assert (digest() != before) is changes
 
 
+def test_constant_arguments_need_no_form_of_their_own():
+    @jit.kernel
+    def add(x, is_less):
+        return x - 1 if is_less else x + 1
+
+    @jit.kernel
+    def run(x):
+        return add(x, False) + add(2, True) + add(x, is_less=x > 0)
+
+    assert run(3) == 4 + 1 + 2
+    assert len(add.signatures) == 1
+
+
 def test_digest_ends_at_other_packages(tmp_path, digest):
     """In site-packages other packages lie beside this one, some with an empty module."""
     caller, other = tmp_path / "pkg" / "caller.py", tmp_path / "numba" / "__init__.py"
