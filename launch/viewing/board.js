@@ -160,7 +160,8 @@ const Board2048 = (() => {
       }
       rows[name] = cells;
     }
-    const note = make("p", "note", element), line = make("p", "line", element), chances = makeChances(element);
+    const note = make("p", "note", element), line = make("p", "line", element), endgame = make("p", "line", element);
+    const chances = makeChances(element);
 
     function clear() {
       for (const cells of Object.values(rows)) {
@@ -171,7 +172,7 @@ const Board2048 = (() => {
       }
       titles.effort.textContent = "";
       table.classList.remove("with-policy");
-      note.textContent = line.textContent = "";
+      note.textContent = line.textContent = endgame.textContent = "";
       chances([]);
     }
 
@@ -207,10 +208,16 @@ const Board2048 = (() => {
       }
       note.textContent = noteOf(advice, unit, efforts, total, values.length ? [from, to] : null, milliseconds);
       line.textContent = advice.line ? `expects ${advice.line.join(", ")}` : "";
+      endgame.textContent = advice.endgame ? inTable(advice.endgame) : "";
       chances(advice.chances || []);
     }
 
     return { show, clear };
+  }
+
+  // The table of an endgame that removes moves: the probability of its target after each legal move.
+  function inTable({ table, probabilities }) {
+    return `${table}: ${Object.entries(probabilities).map(([name, share]) => `${name} ${share.toFixed(4)}`).join(", ")}`;
   }
 
   function noteOf(advice, unit, efforts, total, scale, milliseconds) {

@@ -1,7 +1,7 @@
 """A player's view of a board as plain data, and as the text that `muzero2048 moves` prints."""
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,10 +93,14 @@ def print_moves(player: str, advice: Advice, as_json: bool) -> None:
     if advice.line:
         print(f"expects: {', '.join(advice.line)}")
     if advice.endgame is not None:
-        chances = ", ".join(f"{name} {chance:.4f}" for name, chance in advice.endgame.probabilities.items())
-        print(f"{advice.endgame.table}: {chances}")
+        print(endgame_text(*advice.endgame))
     if as_json:
         print_json(advice.to_json())
+
+
+def endgame_text(table: str, probabilities: Mapping[str, float]) -> str:
+    """Return the fields of a `TableAdvice` in words."""
+    return f"{table}: {', '.join(f'{name} {chance:.4f}' for name, chance in probabilities.items())}"
 
 
 def _advice(state: State, analysis: Analysis, i: int, unit: str, game: Game) -> Advice:

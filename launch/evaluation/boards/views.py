@@ -4,15 +4,15 @@ Shapes: `N` positions, `H, W` board.
 """
 
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from launch.evaluation.loading import LoadedPlayer
 from launch.quantities import LINE_SECONDS, clock
-from ntuple.core.interfaces import Analysis
+from ntuple.core.interfaces import Analysis, EndgameAdvice
 from ntuple.exact.positions import words_of_states
 from ntuple.exact.solution import Solution
 from ntuple.game.bitboard import encode
@@ -31,6 +31,7 @@ class View(NamedTuple):
     action: NDArray[np.int8]  # [N] the move that it would make, -1 if none is legal or it was not asked
     value: NDArray[np.float64]  # [N, 4] points expected from here, the reward included; -inf: illegal, NaN: unknown
     effort: NDArray[np.int64]  # [N, 4]
+    endgames: EndgameAdvice | None = None  # None: the player has no tables
 
 
 class Positions(NamedTuple):
@@ -52,8 +53,12 @@ def view_of(loaded: LoadedPlayer, positions: Positions, what: str) -> View:
 
     parts = in_parts(ask, len(positions.boards), what)
     names = ("action", "value", "effort")
-    action, value, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return View(loaded.name, loaded.player.effort_unit, action, value, effort)
+    action, value, effort = (_joined(parts, name) for name in names)
+    said = [part.endgames for part in parts if part.endgames is not None]
+    endgames = None
+    if said:
+        endgames = EndgameAdvice(said[0].names, _joined(said, "number"), _joined(said, "probability"))
+    return View(loaded.name, loaded.player.effort_unit, action, value, effort, endgames)
 
 
 def exact_view(solution: Solution, name: str, positions: Positions) -> View:
@@ -90,11 +95,15 @@ def in_parts(ask: Callable[[slice], Analysis], count: int, what: str) -> list[An
 
 
 def spread(view: View, places: NDArray[np.int64], count: int) -> View:
-    """Return the view of `places` as one of `count` positions, with action -1 and value NaN at the others."""
+    """Return the view of `places` as one of `count` positions, with action -1, value NaN and no table at the others."""
     action, value = np.full(count, -1, np.int8), np.full((count, 4), np.nan)
-    effort = np.zeros((count, 4), np.int64)
+    effort, endgames = np.zeros((count, 4), np.int64), None
     action[places], value[places], effort[places] = view.action, view.value, view.effort
-    return view._replace(action=action, value=value, effort=effort)
+    if view.endgames is not None:
+        number, probability = np.full(count, -1, np.int64), np.full((count, 4), -1.0)
+        number[places], probability[places] = view.endgames.number, view.endgames.probability
+        endgames = view.endgames._replace(number=number, probability=probability)
+    return view._replace(action=action, value=value, effort=effort, endgames=endgames)
 
 
 def losses(value: NDArray[np.float64], made: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -106,3 +115,7 @@ def losses(value: NDArray[np.float64], made: NDArray[np.integer]) -> NDArray[np.
     known = np.where(np.isnan(value), -np.inf, value)
     of_made = np.where(made >= 0, value[np.arange(len(value)), made], np.nan)
     return np.where(np.isnan(of_made), np.nan, known.max(axis=1, initial=-np.inf) - of_made)
+
+
+def _joined(parts: Sequence[NamedTuple], name: str) -> NDArray[Any]:
+    return np.concatenate([getattr(part, name) for part in parts])

@@ -21,6 +21,7 @@
     Object.entries(data.arrays).map(([name, packed]) => [name, unpack(packed)]));
   const views = Object.fromEntries(Object.entries(data.views).map(([name, view]) => [name, {
     name: view.name, unit: view.unit, action: unpack(view.action), value: unpack(view.value), effort: unpack(view.effort),
+    ...(view.tables ? { tables: view.tables, table: unpack(view.table), probability: unpack(view.probability) } : {}),
   }]));
   const size = data.rows * data.columns;
 
@@ -58,7 +59,10 @@
       };
     });
     if (view && !isKnown && Object.keys(moves).length) return null;
-    return { action: view && view.action[at] >= 0 ? NAMES[view.action[at]] : null, moves };
+    const action = view && view.action[at] >= 0 ? NAMES[view.action[at]] : null;
+    if (!view?.tables || view.table[at] < 0) return { action, moves };
+    const probabilities = Object.fromEntries(NAMES.map((name, a) => [name, view.probability[4 * at + a]]).filter(([name]) => name in moves));
+    return { action, moves, endgame: { table: view.tables[view.table[at]], probabilities } };
   }
 
   const valueOfMade = (view, at) => (made[at] < 0 ? NaN : view.value[4 * at + made[at]]);

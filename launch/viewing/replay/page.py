@@ -111,7 +111,11 @@ def _spawn_cells(game: Game) -> NDArray[np.int64]:
 
 def _packed(view: View) -> dict[str, Any]:
     arrays: dict[str, NDArray[Any]] = {"action": view.action, "value": view.value, "effort": view.effort}
-    return {"name": view.name, "unit": view.unit} | {name: pack(array.ravel()) for name, array in arrays.items()}
+    packed: dict[str, Any] = {"name": view.name, "unit": view.unit}
+    if view.endgames is not None:
+        packed["tables"] = view.endgames.names
+        arrays |= {"table": view.endgames.number, "probability": view.endgames.probability}
+    return packed | {name: pack(array.ravel()) for name, array in arrays.items()}
 
 
 def pack(array: NDArray[Any]) -> dict[str, str]:

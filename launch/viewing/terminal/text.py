@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from launch.evaluation.boards.analyse import NAMES
+from launch.evaluation.boards.analyse import NAMES, endgame_text
 from launch.viewing.game import Spawn
 from ntuple.core.games.definition import Board
 
@@ -121,7 +121,8 @@ def _notes(advice: dict[str, Any], milliseconds: float, unit: str, efforts: Sequ
         notes.append(f"depth {max(efforts)} ply")
     notes.append(f"{milliseconds:,.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.1f} s")
     line = [f"expects {', '.join(advice['line'])}"] if "line" in advice else []
-    return [" · ".join(notes), *line]
+    table = [endgame_text(**advice["endgame"])] if "endgame" in advice else []
+    return [" · ".join(notes), *line, *table]
 
 
 def scale_of(values: Sequence[float]) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from reference import positions, rules
 from launch.cli import main
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import format_position
-from launch.evaluation.boards.views import FIRST_PART, GROWTH, View, in_parts, losses
+from launch.evaluation.boards.views import FIRST_PART, GROWTH, View, in_parts, losses, spread
 from launch.evaluation.records.game_log import LoggedGame
 from launch.evaluation.records.played import Game, game_of
 from launch.evaluation.records.record import parse_record
@@ -23,7 +23,7 @@ from launch.viewing.replay import replay as replay_module
 from launch.viewing.replay.games import choose_game, read_games, shown_games
 from launch.viewing.replay.page import DTYPES, ReplayContent, pack, render
 from launch.viewing.replay.summary import Bin, LastMove, calibrate, last_moves
-from ntuple.core.interfaces import Analysis
+from ntuple.core.interfaces import Analysis, EndgameAdvice
 
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'"
@@ -296,6 +296,34 @@ def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):
     view = View("n", "visits", np.zeros(moves + 1, np.int8), rng.random((moves + 1, 4)), rewards + 100_000)
     text = page_of(game, view, view)
     assert 3e6 < len(text.encode()) < 5e6
+
+
+def test_a_position_shows_its_table_of_an_endgame(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    table = str(tmp_path / "line.endgame")
+    assert main(["endgame", "LLLL/LL../..../....", "--target", "8", "--out", table]) == 0
+    search = ["--plies", "1", f"search.endgames=[{table}]"]
+    page = tmp_path / "a.html"
+    assert main(["replay", "heuristic", "--games", "3", "--seed", "1", "--out", str(page), *search]) == 0
+    data = data_of(page)
+    own = data["views"]["own"]
+    (places,) = np.nonzero(own["table"] >= 0)
+    assert len(places)
+    assert set(own["table"]) == {-1, 0}
+    levels = data["arrays"]["cells"].reshape(-1, 4, 4)[places[0]]
+    capsys.readouterr()
+    assert main(["moves", "heuristic", "--position", format_position(levels), *search, "--json"]) == 0
+    truth = json.loads(capsys.readouterr().out)["endgame"]
+    assert own["tables"] == [truth["table"]]
+    shown = own["probability"].reshape(-1, 4)[places[0]].tolist()
+    assert shown == [truth["probabilities"].get(name, -1) for name in NAMES]
+
+
+def test_positions_that_were_not_asked_about_have_no_table():
+    action, value, effort = np.zeros(2, np.int8), np.ones((2, 4)), np.ones((2, 4), np.int64)
+    view = View("n", "ply", action, value, effort, EndgameAdvice(("t",), np.zeros(2, np.int64), np.ones((2, 4))))
+    all_places = spread(view, np.array([0, 2]), 3)
+    assert all_places.endgames.number.tolist() == [0, -1, 0]
+    assert all_places.endgames.probability.tolist() == [[1] * 4, [-1] * 4, [1] * 4]
 
 
 def page_of(game: Game, own: View, judge: View | None = None) -> str:

@@ -325,9 +325,9 @@ def test_bars():
     assert scale_of([-100.0, 100.0]) == (-140, 100)
     assert scale_of([5.0, 5.0]) == (4, 5)
     moves = {"up": {"reward": 0, "value": 50.5, "visits": 30}, "left": {"reward": 4, "value": 100.0, "visits": 10}}
-    text = advice_text(
-        {"action": "left", "moves": moves, "line": ["left 2@(1,1)"]}, 2500.0, 38, False
-    ).plain.splitlines()
+    advice = {"action": "left", "moves": moves, "line": ["left 2@(1,1)"]}
+    advice["endgame"] = {"table": "LLLL/LLLL/..../.... to 64", "probabilities": {"up": 0.25, "left": 0.5}}
+    text = advice_text(advice, 2500.0, 38, False).plain.splitlines()
     assert text[1].split() == ["↑", "up", "0", "50.5", "30"]
     assert text[2].split() == ["━" * 10, "━" * 6]  # halves of 20 columns, three quarters of 8
     assert text[7].split() == ["←", "left", "4", "100", "10", "◄"]
@@ -335,6 +335,7 @@ def test_bars():
     assert text[10:] == [
         "plays left · 40 visits · 2.5 s",
         "expects left 2@(1,1)",
+        "LLLL/LLLL/..../.... to 64: up 0.2500, left 0.5000",
         "bars of value from 0 to 100 points",
     ]
 
