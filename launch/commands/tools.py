@@ -133,13 +133,26 @@ def _run_endgame(arguments: argparse.Namespace) -> int:
 def _add_judge(commands: Parser) -> None:
     parser = commands.add_command(
         "judge",
-        later("launch.evaluation.records.judge", "judge", "file", "board", "game", "whole", "false_alarm", "json"),
+        later(
+            "launch.evaluation.records.judge",
+            "judge",
+            "file",
+            "board",
+            "game",
+            "whole",
+            "result",
+            "false_alarm",
+            "json",
+        ),
         "replay game records by the rules, and test their spawns; exit code 2 if something is wrong",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="one game a line, in the notation of docs/records.md")
     parser.add_argument("--board", help="rows x columns (default: that of the file's header, or 4x4)")
     parser.add_argument("--game", metavar="NAME", help="its game (default: that of the file's header, or 2048)")
     parser.add_argument("--whole", action="store_true", help="a game that stops before it is over is wrong")
+    parser.add_argument(
+        "--result", type=Path, metavar="FILE", help="an evaluation of these games: note there that they are right"
+    )
     parser.add_argument(
         "--false-alarm",
         type=float,

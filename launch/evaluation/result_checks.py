@@ -61,6 +61,7 @@ CHECKS: dict[str, Check] = {
     **dict.fromkeys(("score_mean", "score_low", "score_high", "score_median"), _number(-LARGEST)),
     **dict.fromkeys(("wall_hours", "moves_mean", "seconds"), _number(0)),
     "board": _is_board,
+    "judged": lambda value: isinstance(value, dict),
     "games": _number(2, kinds=WHOLE),  # one game has no interval
     "max_tiles": _counts(LARGEST),
     "moves_per_second": _number(1e-9),

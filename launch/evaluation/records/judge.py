@@ -17,7 +17,10 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import DEFAULT_BOARD, named_board, parse_named_board
 from launch.evaluation.records.record import Judgement, Kind, Mistake, Spawned, judge_with_spawns
 from launch.evaluation.records.spawn_law import Finding, SpawnLaw
+from launch.evaluation.result import read_result
 from launch.evaluation.summary import statistics_block, summarize, summary_line
+from launch.experiment.environment import project_version
+from launch.files import write_json
 from launch.output import print_json
 from ntuple import Games
 from ntuple.core.games.definition import Game
@@ -25,6 +28,7 @@ from ntuple.core.games.known import GAMES
 from ntuple.tables.patterns import view_cells
 
 COMMENT = "%"
+RESULT_KEYS = ("board", "games", "score_mean")  # of an evaluation, by which its games are known
 WRONG = 2  # exit code: a wrong record is a mistake of the user
 SAME_MOVES = 40  # at the start of a game, by which a game is known again: chance does not repeat so many spawns
 
@@ -58,14 +62,18 @@ class Judged(NamedTuple):
         return len(self.correct) + len(self.wrong)
 
 
-def judge(path: Path, board: str | None, game: str | None, whole: bool, false_alarm: float, as_json: bool) -> int:
+def judge(
+    path: Path, board: str | None, game: str | None, whole: bool, result: Path | None, false_alarm: float, as_json: bool
+) -> int:
     """Print a line for each wrong game, then the statistics of the correct games and the tests of their spawns.
 
     The exit code is 2 if a game is wrong or the spawns break the law (spawn_law.py) at this chance of a false alarm.
     With `whole`, a game that stops before it is over is wrong. Board and game None are those of the file's header.
+    If the games are those of the evaluation in the file `result` and nothing is wrong, this is noted there.
     """
     if not 0 < false_alarm < 1:
         raise UserError(f"--false-alarm is {false_alarm:g}; give a chance above 0 and below 1, such as 1e-6")
+    evaluation = None if result is None else read_result(result, RESULT_KEYS)
     judged = judge_lines(read_lines(path, named_board(board, game)), whole, false_alarm)
     if judged is None:
         raise UserError(f"{path} holds no game; give a file with one game record a line")
@@ -78,11 +86,32 @@ def judge(path: Path, board: str | None, game: str | None, whole: bool, false_al
     if judged.correct:
         _report_spawns(judged.law, findings)
     if as_json:
-        result = {"file": str(path), "board": judged.board, "games": judged.games, "correct": len(judged.correct)}
+        counted = {"file": str(path), "board": judged.board, "games": judged.games, "correct": len(judged.correct)}
         wrong = [{"line": number, **mistake._asdict()} for number, mistake in judged.wrong]
-        result |= {"not_over": judged.not_over, "wrong": wrong, **statistics}
-        print_json(result | {"spawns": [finding._asdict() for finding in findings]})
-    return WRONG if judged.wrong or any(finding.broken for finding in findings) else 0
+        counted |= {"not_over": judged.not_over, "wrong": wrong, **statistics}
+        print_json(counted | {"spawns": [finding._asdict() for finding in findings]})
+    if judged.wrong or any(finding.broken for finding in findings):
+        return WRONG
+    if result is not None and evaluation is not None:
+        _note_in(result, evaluation, judged, path)
+    return 0
+
+
+def _note_in(file: Path, evaluation: dict[str, Any], judged: Judged, records: Path) -> None:
+    """Note in an evaluation that its games were judged; UserError if they are not the games of the records."""
+    if judged.not_over:
+        raise UserError(f"{records}: {judged.not_over:,} games stop before they are over; {file} is left as it is")
+    mean = sum(judgement.score for judgement in judged.correct) / len(judged.correct)
+    found = {"board": judged.board, "games": judged.games, "score_mean": mean}
+    for key, value in found.items():
+        if evaluation[key] != value:
+            raise UserError(f"{file}: its {key} is {evaluation[key]}, that of {records} is {value}: other games")
+    noted = {"spawns": judged.law.spawns, "false_alarm": judged.law.alpha, "version": project_version()}
+    try:
+        write_json(file, evaluation | {"judged": noted})
+    except OSError as error:
+        raise UserError(f"cannot write to {file}: {error.strerror}") from error
+    print(f"{file}: noted that its {judged.games:,} games are judged")
 
 
 def judge_lines(lines: Iterable[Line], whole: bool, false_alarm: float) -> Judged | None:

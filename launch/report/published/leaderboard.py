@@ -1,4 +1,4 @@
-"""`muzero2048 leaderboard`: one table for each board, from evaluation files and from the results of papers.
+"""`muzero2048 leaderboard`: one table for each board, from evaluation files and from results of papers and programs.
 
 A row needs MIN_GAMES games, a known version, and a training from normal starts. Evaluations that lack one of these are
 refused, each with one line.
@@ -7,6 +7,7 @@ refused, each with one line.
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,30 +19,36 @@ from launch.evaluation.result_columns import rates, reached_tiles
 from launch.experiment.environment import project_version
 from launch.files import write_text
 from launch.quantities import duration, short_number
-from launch.report.published.papers import PaperResult, read_papers
+from launch.report.published.papers import BOARD, PaperResult, read_papers
+from launch.report.published.programs import Program, read_programs
 from launch.tables import Column, entry, render
 
 PUBLISHED = Path("docs/evaluations")  # the evaluations of the published page
 PAGE = Path("docs/leaderboard.md")
 MIN_GAMES = 100
 NORMAL = "normal"  # the start of training games of which nothing else is said
-UNKNOWN = "-"  # cell of a value that a paper does not give
+UNKNOWN = "-"  # cell of a value that a source does not give
 HERE = "this project"
+# The column `checked`.
+JUDGED, QUOTED, INVALID, UNCHECKED = "judged", "quoted", "invalid: ", "-"
 VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 RESULT_KEYS = ("run", "learner", "board", "search", "machine", "command", "env_steps", "wall_hours", "games",
                "score_mean", "score_high", "reach", "moves_per_second")  # fmt: skip
 INTRODUCTION = f"""\
 # Leaderboard
 
-`muzero2048 leaderboard` writes this page from evaluation files (docs/evaluations/) and from the tables of papers
-(configs/papers/); do not edit it by hand. To publish a result, copy its file and run the command:
-`cp runs/NAME/evaluations/FILE.json docs/evaluations/`.
+`muzero2048 leaderboard` writes this page from evaluation files (docs/evaluations/), from the tables of papers
+(configs/papers/) and from what the authors of open programs state (launch/report/published/programs.yaml); do not edit
+it by hand. To publish a result, copy its file and run the command: `cp runs/NAME/evaluations/FILE.json
+docs/evaluations/`.
 
 - Rows of this project have at least {MIN_GAMES} games and a training from normal starts. ± is half of the 95% interval
   of the mean over the games of one network. Games are played without exploration.
-- Rows whose source is a paper are figures that the paper states. Nothing in them was measured here. Their ± is the
-  interval that the paper gives (Guei and Matsuzaki: over five trained networks). "{UNKNOWN}" stands for what the paper
-  does not give. Papers may train from other than normal starts.
+- Rows whose source is a paper or a program are figures that it states. Nothing in them was measured here. Their ± is
+  the interval that the paper gives (Guei and Matsuzaki: over five trained networks). "{UNKNOWN}" stands for what the
+  source does not give. Papers may train from other than normal starts; some programs learn nothing.
+- `checked` says who held the games against the rules. {JUDGED}: `muzero2048 judge` replayed all of them, and tested
+  their spawns. {QUOTED}: nobody here. invalid: the figures are known not to be those of this game; such rows come last.
 - Columns named by a tile give the share of games that reached it.
 """
 
@@ -58,7 +65,7 @@ def write_leaderboard(paths: Sequence[Path], out: Path | None, check: bool) -> i
         The exit code.
     """
     out, version = out or PAGE, project_version()
-    rows = [paper_row(paper) for paper in read_papers()]
+    rows = [*map(paper_row, read_papers()), *map(program_row, read_programs())]
     for file in evaluation_files(paths):
         result = read_evaluation(file)
         if reasons := refusals(result, version):
@@ -141,22 +148,41 @@ def result_row(result: dict[str, Any]) -> dict[str, Any]:
         "score_margin": result["score_high"] - result["score_mean"],
         "training": f"{short_number(result['env_steps'])} moves, {duration(result['wall_hours'])}",
         "command": f"`{result['command']}`",
+        "checked": JUDGED if "judged" in result else UNCHECKED,
     }
 
 
 def paper_row(paper: PaperResult) -> dict[str, Any]:
     """Return the row of a paper's result, which its source marks."""
-    about = {"source": f"paper: {paper.paper}, {paper.table}", "training": paper.budget}
+    about = {"source": f"paper: {paper.paper}, {paper.table}", "training": paper.budget, "checked": QUOTED}
     return paper._asdict() | about | dict.fromkeys(("version", "machine", "command"), UNKNOWN)
 
 
+def program_row(program: Program) -> dict[str, Any]:
+    """Return the row of a program's result, which its source marks."""
+    return {
+        **asdict(program),
+        "source": f"program: {program.source}",
+        "board": BOARD,
+        "score_margin": None,
+        "moves_per_second": program.moves_per_second or None,
+        "machine": program.machine or UNKNOWN,
+        "checked": f"{INVALID}{program.invalid}" if program.invalid else QUOTED,
+        **dict.fromkeys(("training", "version", "command"), UNKNOWN),
+    }
+
+
 def page_text(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the page: a table for each board, the largest board first, and the highest mean score first in each."""
-    ordered = sorted(rows, key=lambda row: (board_order(row["board"]), -row["score_mean"]))
+    """Return the page: a table for each board, the largest first; high scores first, invalid ones last."""
+    ordered = sorted(rows, key=lambda row: (board_order(row["board"]), _is_invalid(row), -row["score_mean"]))
     tables = [
         f"\n## {board}\n\n{_table(list(group))}\n" for board, group in groupby(ordered, key=lambda row: row["board"])
     ]
     return INTRODUCTION + "".join(tables)
+
+
+def _is_invalid(row: dict[str, Any]) -> bool:
+    return bool(row["checked"].startswith(INVALID))
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
@@ -164,6 +190,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
         *map(entry, ("source", "player", "search")),
         entry("games", form=lambda games: UNKNOWN if games is None else f"{games:,}"),
         Column("mean score", lambda row: row["score_mean"], _score),
+        entry("checked"),
         *rates(reached_tiles(rows)),
         entry("moves/s", "moves_per_second", _speed),
         *map(entry, ("training", "version", "machine", "command")),

@@ -364,6 +364,35 @@ def test_bytes_that_are_no_text(capsys):
     assert lines[-3].endswith(" correct 1, without mistake but not over 1")
 
 
+def test_an_evaluation_is_noted_as_judged(capsys):
+    """If the games are right, over, and its own; else it is left as it is."""
+    assert (
+        main(["evaluate", "random", "--board", "2x2", "--games", "20", "--seed", "1", "--records", "r.txt", "--json"])
+        == 0
+    )
+    result = Path("result.json")
+    result.write_text(capsys.readouterr().out)
+    before, lines = json.loads(result.read_text()), Path("r.txt").read_text().splitlines()
+    for wrong, line in (
+        (lines[:-1], "result.json: its games is 20, that of games.txt is 19: other games"),
+        ([*lines[:-1], max(lines, key=len)], "result.json: its score_mean is "),
+        ([*lines[:-1], "0111 #L 11"], "games.txt: 1 games stop before they are over; result.json is left as it is"),
+    ):
+        assert main(["judge", _file("\n".join(wrong)), "--result", "result.json"]) == 2
+        assert capsys.readouterr().err.startswith(f"error: {line}")
+    assert main(["judge", _file("\n".join([*lines[:-1], "0111 #R #L"])), "--result", "result.json"]) == 2
+    assert main(["judge", "r.txt", "--result", "none.json"]) == 2
+    assert capsys.readouterr().err.startswith("error: cannot read none.json")
+    assert json.loads(result.read_text()) == before
+    assert main(["judge", "r.txt", "--result", "result.json"]) == 0
+    assert "result.json: noted that its 20 games are judged" in capsys.readouterr().out
+    after = json.loads(result.read_text())
+    assert after.pop("judged") == {
+        "spawns": sum(line.count("#") for line in lines), "false_alarm": 1e-6, "version": after["version"],
+    }  # fmt: skip
+    assert after == before
+
+
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.errors import UserError
 from launch.report.published import leaderboard
 from launch.report.published.leaderboard import refusals
 from launch.report.published.papers import PaperResult
+from launch.report.published.programs import Program, read_programs
 
 ROOT = Path(__file__).parents[4]
 RESULT = {
@@ -21,28 +23,30 @@ RESULT = {
 }  # fmt: skip
 SMALL = {"board": "2x3", "score_mean": 120.4, "score_high": 131.0, "reach": dict.fromkeys(RESULT["reach"], 0.0)}
 PAPERS = [
-    PaperResult("Guei 2023", "table 7", "8x6", "3 plies", "4x4", "100M games", 475126.0, 6407.0, None,
+    PaperResult("A 2023", "table 7", "8x6", "3 plies", "4x4", "5 games", 475126.0, 6407.0, None,
                 {"16384": 0.9688}, None),
     PaperResult("Other 2020", "table 1", "2x3", "1 ply", "2x3", "1 game", 99.6, None, 100, {}, 2.5),
 ]  # fmt: skip
-HEAD = "| source | player | search | games | mean score |"
+PROGRAMS = [Program("a/b, README", "cheat", "alone", 7, 999_999, invalid="no tile is a 4")]
+HEAD = "| source | player | search | games | mean score | checked |"
 LAST = "| moves/s | training | version | machine | command |"
 END = "| 6.26M | 150M moves, 45 s | 0.1.0 | 2 cores | `muzero2048 evaluate a\\|b` |"
 TABLES = f"""
 ## 4x4
 
 {HEAD} 2048 | 4096 | 8192 | 16384 {LAST}
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| paper: Guei 2023, table 7 | 8x6 | 3 plies | - | 475,126 ± 6,407 | - | - | - | 96.9% | - | 100M games | - | - | - |
-| this project | best (ntuple) | 1ply | 1,000 | 90,000 ± 2,000 | 95.1% | 81.5% | 30.9% | 0.0% {END}
-| this project | one (ntuple) | 1ply | 1,000 | 87,419 ± 2,540 | 95.1% | 81.5% | 30.9% | 0.0% {END}
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| paper: A 2023, table 7 | 8x6 | 3 plies | - | 475,126 ± 6,407 | quoted | - | - | - | 96.9% | - | 5 games | - | - | - |
+| this project | best (ntuple) | 1ply | 1,000 | 90,000 ± 2,000 | judged | 95.1% | 81.5% | 30.9% | 0.0% {END}
+| this project | one (ntuple) | 1ply | 1,000 | 87,419 ± 2,540 | - | 95.1% | 81.5% | 30.9% | 0.0% {END}
+| program: a/b, README | cheat | alone | 7 | 999,999 | invalid: no tile is a 4 | - | - | - | - | - | - | - | - | - |
 
 ## 2x3
 
 {HEAD[:-1]}{LAST}
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
-| this project | one (ntuple) | 1ply | 1,000 | 120 ± 11 {END}
-| paper: Other 2020, table 1 | 2x3 | 1 ply | 100 | 100 | 2.5 | 1 game | - | - | - |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| this project | one (ntuple) | 1ply | 1,000 | 120 ± 11 | - {END}
+| paper: Other 2020, table 1 | 2x3 | 1 ply | 100 | 100 | quoted | 2.5 | 1 game | - | - | - |
 """
 
 
@@ -58,8 +62,9 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "docs/evaluations"
     _write(folder / "a.json")
     _write(folder / "b.json", **SMALL)
-    _write(folder / "c.json", run="best", score_mean=90_000, score_high=92_000.0)
+    _write(folder / "c.json", run="best", score_mean=90_000, score_high=92_000.0, judged={})
     monkeypatch.setattr(leaderboard, "read_papers", lambda: PAPERS)
+    monkeypatch.setattr(leaderboard, "read_programs", lambda: PROGRAMS)
     return folder
 
 
@@ -142,6 +147,20 @@ def test_paths_that_cannot_be_used(published: Path, capsys):
     shutil.rmtree("docs")
     assert main(["leaderboard"]) == 2
     assert "there is no folder docs/evaluations; run the command in a checkout" in capsys.readouterr().err
+
+
+def test_programs_are_quoted_and_mistakes_in_them_are_named(tmp_path: Path):
+    """Figures typed again from the pages of their authors."""
+    rows = {(row.source.split(",")[0], row.search): row for row in read_programs()}
+    best = rows["game-difficulty/2048EndgameTablebase", "expectimax, 1 to 9 plies"]
+    assert (best.score_mean, best.games, best.reach["32768"], best.invalid) == (772_353, 1200, 0.861, "")
+    deep = rows["macroxue/2048-ai", "expectimax, depth 8"]
+    assert (deep.score_mean, deep.games, deep.reach["65536"], deep.moves_per_second) == (711_769, 1000, 0.035, 15)
+    assert "491 and 492" in rows["PufferAI/PufferLib", "policy alone"].invalid
+    file = tmp_path / "programs.yaml"
+    file.write_text("programs: [{source: a, player: b, search: c, games: 3, score: 2}]")
+    with pytest.raises(UserError, match=r"programs.yaml: there is no key 'programs\[0\].score'"):
+        read_programs(file)
 
 
 def test_the_published_page_is_that_of_its_inputs(monkeypatch: pytest.MonkeyPatch):
