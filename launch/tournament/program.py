@@ -44,7 +44,7 @@ class ProgramError(Exception):
 
     def __init__(self, program: str, fault: Fault, detail: str = "") -> None:
         super().__init__(f"{fault}: {detail}" if detail else str(fault))
-        self.program, self.fault = program, fault  # the name of the program
+        self.program, self.fault, self.detail = program, fault, detail  # the name of the program
 
 
 class Limits(NamedTuple):

@@ -9,11 +9,13 @@ The folder of a tournament has
 so a tournament that was stopped or killed goes on with the same command and plays no finished game again.
 """
 
+import contextlib
 import itertools
 import json
 import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -26,7 +28,7 @@ from launch.locks import take_lock
 from launch.progress import progress_line
 from launch.signals import STOPPED, StopSignals
 from launch.tournament import page, processes
-from launch.tournament.program import Limits, Program
+from launch.tournament.program import Limits, Program, ProgramError
 from launch.tournament.referee import Match, play_match
 from launch.tournament.standings import standings, table_text
 from ntuple.core.games.known import board_name
@@ -57,19 +59,29 @@ def run_tournament(request: Request) -> int:
     rules = make_game_rules(game.name, rows, columns)
     board = board_name(rows, columns, game.name)
     commands = commands_of(request.players, request.board)
-    programs = {name: Program(name, command, limits_of(command, request.limits)) for name, command in commands.items()}
     header = {"format": FORMAT, "board": board, "seed": request.seed, "players": commands}
     processes.adopt_orphans()
     with (
         _open(request.out, header) as file,
+        contextlib.ExitStack() as stack,
         StopSignals("stopping", "the finished games are kept, and the same command goes on") as stop,
     ):
+        programs = {
+            name: Program(
+                name, command, limits_of(command, request.limits), stack.enter_context(tempfile.TemporaryFile("a+b"))
+            )
+            for name, command in commands.items()
+        }
         matches = _read(file, request.out)
         played = {(match.player, match.adversary, match.opening) for match in matches}
         missing = [pair for pair in schedule(list(programs), request.games, request.rounds) if pair not in played]
         doing = "no game to play"
         try:
             with progress_line("tournament", lambda: doing):
+                for name in sorted({name for player, adversary, _ in missing for name in (player, adversary)}):
+                    if is_own(commands[name]):
+                        doing = f"starting {name}"
+                        _start(programs[name], request.limits)
                 for number, (player, adversary, opening) in enumerate(missing):
                     if stop.requested:
                         print(f"stopped; the finished games are in {request.out / GAMES}, the same command goes on")
@@ -135,7 +147,20 @@ def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
 
 def limits_of(command: Sequence[str], limits: Limits) -> Limits:
     """Return the limits of a program; players of this project may have all memory, as in an evaluation."""
-    return limits._replace(most_bytes=0) if tuple(command[: len(ARENA)]) == ARENA else limits
+    return limits._replace(most_bytes=0) if is_own(command) else limits
+
+
+def is_own(command: Sequence[str]) -> bool:
+    """Return whether a command is that of a player of this project."""
+    return tuple(command[: len(ARENA)]) == ARENA
+
+
+def _start(program: Program, limits: Limits) -> None:
+    """Load a player of this project, which then waits for its games; UserError says why it refuses its words."""
+    try:
+        program.ask("#0 open a:b", limits.start_seconds)
+    except ProgramError as error:
+        raise UserError(f"{program.name}: {error.detail.removeprefix('error: ') or error}") from error
 
 
 def _open(out: Path, header: dict[str, Any]) -> IO[str]:
