@@ -127,7 +127,8 @@ def _network_expectimax(spec: LearnerSpec, experiment: Experiment, options: Sear
 def _one_ply(spec: LearnerSpec, options: SearchOptions, place: Path) -> SearchChoice:
     settings = replace(options, search=None).in_message()
     if settings:
-        searches = [*([MCTS] if MCTS in spec.players else []), *(["gumbel or puct"] if TREE in spec.players else [])]
+        searches = [name for name in (EXPECTIMAX, MCTS) if name in spec.players]
+        searches += ["gumbel or puct"] if TREE in spec.players else []
         remedy = (" or give ", Option("search"), f" {', '.join(searches)}") if searches else ()
         raise OptionError(f"{place}: 1ply has no settings; leave out ", *settings, *remedy)
     return SearchChoice(ONE_PLY, None, ONE_PLY)

@@ -197,7 +197,18 @@ def test_a_learned_model(grade: Grader) -> None:
     assert "took too long" in grade.grade("learned-model", command, 50, "--seconds=2")["faults"][0]
 
 
-@pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.mark.slow), "threes"])
+RULES = {  # wrong merges
+    "2584": ("or one == other == 1)", "or one == other)"),
+    "threes": ("(3 <= one == other < 14)", "(2 <= one == other < 14)"),
+}
+CHEATS = {  # placements
+    "2584": "    return chosen[0][0] + {'1': '3', '3': '1'}[chosen[0][1]], chosen[1]\n",  # not the drawn tile
+    "threes": "    return chosen[0][:-1] + '4', chosen[1]\n",  # a bonus tile
+}
+BOTH_GAMES = pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.mark.slow), "threes"])
+
+
+@BOTH_GAMES
 def test_adversaries(grade: Grader, game: str) -> None:
     """The standard players are programs that start at once: the model solution of project 6."""
     player = f"{sys.executable} {grade.write('tournament_player')} --game={game}"
@@ -217,15 +228,13 @@ def test_adversaries(grade: Grader, game: str) -> None:
     assert greedy[0]["measured"]["moves"] == greedy[1]["measured"]["moves"]  # a tie of moves is no chance
 
     end = "    return chosen\n"
-    cheats = {
-        "2584": "    return chosen[0][0] + {'1': '3', '3': '1'}[chosen[0][1]], chosen[1]\n",  # not the drawn tile
-        "threes": "    return chosen[0][:-1] + '4', chosen[1]\n",  # a bonus tile
-    }
-    for change in (cheats[game], "    return '99', chosen[1]\n"):
+    for change in (CHEATS[game], "    return '99', chosen[1]\n"):
         cheating = graded((end, change), games=7)
         assert [part["points"] for part in cheating["parts"]] == [0]
         assert all("broke the rules" in fault for fault in cheating["faults"])
         assert cheating["measured"]["games"] == "5 of 7"  # then it is ended
+    wrong = graded(RULES[game], games=3)
+    assert "broke the rules" in wrong["faults"][0]
     crashed = graded((end, "    return chosen if max(after.board) < 4 else sys.exit('broken')\n"), games=2)
     assert crashed["points"] == 0
     assert crashed["faults"] == [f"game {number}: ended during the game: broken" for number in (1, 2)]
@@ -235,20 +244,26 @@ def test_adversaries(grade: Grader, game: str) -> None:
     assert (ended["measured"]["games"], ended["parts"][0]["points"]) == ("1 of 50", pytest.approx(2))
 
 
-def test_a_tournament_player(grade: Grader) -> None:
+@BOTH_GAMES
+def test_a_tournament_player(grade: Grader, game: str) -> None:
     """Too slow: as in project 5."""
     player = grade.write("tournament_player").rename("rival.py")
 
     def graded(*changes: Change) -> dict[str, Any]:
-        command = f"{sys.executable} {grade.write('tournament_player', *changes)} --game=threes"
-        rival = f"{sys.executable} {player} --game=threes"
-        return grade.grade("threes-tournament", command, 2, "--players", rival)
+        command = f"{sys.executable} {grade.write('tournament_player', *changes)} --game={game}"
+        rival = f"{sys.executable} {player} --game={game}"
+        return grade.grade(f"{game}-tournament", command, 2, "--players", rival)
 
     equal = graded()
     assert (equal["points"], equal["faults"]) == (85, [])  # the same program on both sides
-    move = "    return max(legal, key=lambda"
+    move, place = "    return max(legal, key=lambda", "    return min(placements(game, after, drawn), key="
     worse = graded((move, "    return min(legal, key=lambda"))
     assert (worse["points"], worse["faults"]) == (70, [])
+    wrong = graded(RULES[game])
+    assert "broke the rules" in wrong["faults"][0]
+    cheating = graded((f"{place}value_of_state)\n", f"    chosen = {place[11:]}value_of_state)\n{CHEATS[game]}"))
+    assert cheating["points"] == 35  # it breaks the rules in the half of the games in which it places
+    assert all("broke the rules" in fault for fault in cheating["faults"])
     illegal = graded((move, "    print('#1 #X', flush=True)\n    return max(legal, key=lambda"))
     assert (illegal["points"], illegal["faults"][0]) == (0, "game 1: answered what is no action: '#1 #X' to open")
     crashed = graded((move, "    sys.exit('broken')\n    return max(legal, key=lambda"))

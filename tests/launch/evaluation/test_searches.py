@@ -122,7 +122,7 @@ def test_other_settings_have_other_names():
     assert max(len(name) for name in names) <= 160
 
 
-OTHER_SEARCHES = "leave out {} or give --search mcts, gumbel or puct"
+OTHER_SEARCHES = "leave out {} or give --search expectimax, mcts, gumbel or puct"
 HOLDS = "the checkpoint holds"
 
 

@@ -121,6 +121,22 @@ def test_a_program_sees_no_command_line_of_others() -> None:
     assert run.stdout == "1\n"
 
 
+def test_a_program_has_no_more_memory_than_its_limit() -> None:
+    words = [sys.executable, "-S", "-c", "print(len(bytearray(300 << 20)))"]
+    limits = [Limits(most_bytes=most << 20) for most in (256, 1024)]
+    runs = [subprocess.run(confined(words, limit), capture_output=True, text=True, check=False) for limit in limits]
+    assert [run.stdout for run in runs] == ["", f"{300 << 20}\n"]
+    assert runs[0].stderr.endswith("MemoryError\n")
+
+
+def test_a_program_that_is_too_slow_for_the_game(tmp_path: Path) -> None:
+    path = tmp_path / "slow.py"
+    path.write_text(PLAIN.replace(LOOP, f"import time\n{LOOP}    time.sleep(0.1 * (' ?' in line))\n"))
+    words = [f"{name}={sys.executable} -S {path}" for name in ("slow", "other")]
+    assert main(["tournament", *words, "--rounds", "1", "--game-seconds", "0.25", "--out", "out"]) == 0
+    assert {game["fault"] for game in games("out")} == {"took too long for the game: more than 0.25 s"}
+
+
 def test_a_program_that_reads_nothing() -> None:
     program = Program("deaf", [sys.executable, "-S", "-c", "import time; time.sleep(60)"], Limits(move_seconds=0.2))
     try:
