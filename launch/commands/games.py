@@ -381,15 +381,12 @@ def _run_arena(arguments: argparse.Namespace) -> None:
     from launch.evaluation.boards.notation import parse_named_board
     from launch.evaluation.loading import UNTRAINED, find_player
     from launch.tournament.arena import serve
-    from ntuple.core.games.known import find_game
 
     path, options = player_and_search(arguments)
     path = path or _default_player()
     source = find_player(path, options, arguments.board if path in UNTRAINED else None)
-    if arguments.board is not None:
-        game, *shape = parse_named_board(arguments.board)
-        if (find_game(source.game, source.rows, source.columns), source.rows, source.columns) != (game, *shape):
-            raise UserError(f"{path} plays on {source.board}, not on {arguments.board}; give another --board or player")
+    if arguments.board is not None and parse_named_board(source.board) != parse_named_board(arguments.board):
+        raise UserError(f"{path} plays on {source.board}, not on {arguments.board}; give another --board or player")
     serve(source, sys.stdin)
 
 

@@ -3,12 +3,15 @@
 import functools
 import re
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 import yaml
 
 from launch.errors import UserError
+from ntuple.core.settings import from_plain
 
+T = TypeVar("T")
 MISTAKES = (yaml.YAMLError, ValueError, OSError)  # exceptions that a mistake in a config raises
 DATE = "tag:yaml.org,2002:timestamp"
 # YAML 1.1 wants a point and a sign in 1.0e+3; here 1e3 is a number too.
@@ -59,6 +62,14 @@ def mistake_text(error: Exception) -> str:
     """Return one line for an exception of MISTAKES."""
     text = " ".join(str(error).split())
     return f"not YAML: {text}" if isinstance(error, yaml.YAMLError) else text
+
+
+def read_settings(kind: type[T], file: Path) -> T:
+    """Return the instance of a `Settings` class that a YAML file describes; UserError names the file and a mistake."""
+    try:
+        return from_plain(kind, load_plain(file.read_text(encoding="utf-8")))
+    except MISTAKES as error:
+        raise UserError(f"{file}: {mistake_text(error)}") from error
 
 
 def merged(below: Any, above: Any) -> Any:

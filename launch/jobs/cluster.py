@@ -7,9 +7,9 @@ from typing import Literal
 
 from launch.errors import UserError, warn
 from launch.experiment.examples import examples_folder
-from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
+from launch.experiment.plain_values import read_settings
 from launch.quantities import counted
-from ntuple.core.settings import Settings, from_plain, setting, without_effect
+from ntuple.core.settings import Settings, setting, without_effect
 
 LOCAL, SLURM = "local", "slurm"
 ON_SLURM = f"engine={SLURM}"
@@ -67,10 +67,7 @@ def load_cluster(word: str) -> ClusterConfig:
     if not file.is_file():
         known = sorted(path.stem for path in (examples_folder() / "clusters").glob("*.yaml"))
         raise UserError(f"--on {word}: there is no {file}; give a YAML file or one of: {', '.join(known)}")
-    try:
-        cluster = from_plain(ClusterConfig, load_plain(file.read_text(encoding="utf-8")))
-    except MISTAKES as error:
-        raise UserError(f"{file}: {mistake_text(error)}") from error
+    cluster = read_settings(ClusterConfig, file)
     for line in without_effect(cluster).values():
         warn(f"{file}: {line}")
     return cluster

@@ -93,15 +93,14 @@ def judge(
     if judged.wrong or any(finding.broken for finding in findings):
         return WRONG
     if result is not None and evaluation is not None:
-        _note_in(result, evaluation, judged, path)
+        _note_in(result, evaluation, judged, statistics["score_mean"], path)
     return 0
 
 
-def _note_in(file: Path, evaluation: dict[str, Any], judged: Judged, records: Path) -> None:
+def _note_in(file: Path, evaluation: dict[str, Any], judged: Judged, mean: float, records: Path) -> None:
     """Note in an evaluation that its games were judged; UserError if they are not the games of the records."""
     if judged.not_over:
         raise UserError(f"{records}: {judged.not_over:,} games stop before they are over; {file} is left as it is")
-    mean = sum(judgement.score for judgement in judged.correct) / len(judged.correct)
     found = {"board": judged.board, "games": judged.games, "score_mean": mean}
     for key, value in found.items():
         if evaluation[key] != value:

@@ -13,8 +13,8 @@ from launch.errors import UserError
 from launch.evaluation.search_options import SearchOptions
 from launch.experiment.examples import examples_folder
 from launch.experiment.metrics import TILES
-from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
-from ntuple.core.settings import Settings, from_plain
+from launch.experiment.plain_values import MISTAKES, mistake_text, read_settings
+from ntuple.core.settings import Settings
 
 STATISTICS = ("score_mean", "score_median", "score_max", "moves_mean", "moves_per_second", "wall_hours")
 REACH = tuple(f"reach_{tile}" for tile in TILES)
@@ -152,9 +152,9 @@ def load_table(word: str) -> PaperTable:
 @functools.lru_cache(maxsize=64)  # more than there are tables
 def _read(file: Path, changed: int) -> PaperTable:
     """Read a file; `changed` is its time of change, since rows of other tables read it again and again."""
+    read = read_settings(PaperTable, file)
     try:
-        table = from_plain(PaperTable, load_plain(file.read_text(encoding="utf-8")))
-        table = replace(table, name=file.stem, folder=str(file.parent))
+        table = replace(read, name=file.stem, folder=str(file.parent))
         table.check()
     except MISTAKES as error:
         raise UserError(f"{file}: {mistake_text(error)}") from error

@@ -29,8 +29,8 @@ MIN_GAMES = 100
 NORMAL = "normal"  # the start of training games of which nothing else is said
 UNKNOWN = "-"  # cell of a value that a source does not give
 HERE = "this project"
-# The column `checked`.
-JUDGED, QUOTED, INVALID, UNCHECKED = "judged", "quoted", "invalid: ", "-"
+# The column `checked`; UNKNOWN: not judged.
+JUDGED, QUOTED, INVALID = "judged", "quoted", "invalid: "
 VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 RESULT_KEYS = ("run", "learner", "board", "search", "machine", "command", "env_steps", "wall_hours", "games",
                "score_mean", "score_high", "reach", "moves_per_second")  # fmt: skip
@@ -149,7 +149,7 @@ def result_row(result: dict[str, Any]) -> dict[str, Any]:
         "score_margin": result["score_high"] - result["score_mean"],
         "training": f"{short_number(result['env_steps'])} moves, {duration(result['wall_hours'])}",
         "command": f"`{result['command']}`",
-        "checked": JUDGED if "judged" in result else UNCHECKED,
+        "checked": JUDGED if "judged" in result else UNKNOWN,
     }
 
 

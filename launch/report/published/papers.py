@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.search_options import SearchOptions
-from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
+from launch.experiment.plain_values import MISTAKES, mistake_text, read_settings
 from launch.report.papers.comparison import REACH
 from launch.report.papers.estimate import TIME_LIMIT
 from launch.report.papers.lines import training_text
 from launch.report.papers.plan import trained_row, with_firsts
 from launch.report.papers.table import SLASH, PaperRow, PaperTable, load_table
 from ntuple.core.learner_spec import EXPECTIMAX
-from ntuple.core.settings import Settings, from_plain
+from ntuple.core.settings import Settings
 
 REFERENCES = Path(__file__).with_suffix(".yaml")
 BOARD = "4x4"  # of all tables
@@ -58,8 +58,8 @@ class PaperResult(NamedTuple):
 
 def read_papers(file: Path = REFERENCES) -> list[PaperResult]:
     """Read the results that a file like papers.yaml refers to, in its order."""
+    references = read_settings(References, file).references
     try:
-        references = from_plain(References, load_plain(file.read_text(encoding="utf-8"))).references
         return [_result(reference) for reference in references]
     except (UserError, *MISTAKES) as error:
         raise UserError(f"{file}: {mistake_text(error)}") from error

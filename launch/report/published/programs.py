@@ -3,9 +3,8 @@
 from dataclasses import field
 from pathlib import Path
 
-from launch.errors import UserError
-from launch.experiment.plain_values import MISTAKES, load_plain, mistake_text
-from ntuple.core.settings import Settings, from_plain
+from launch.experiment.plain_values import read_settings
+from ntuple.core.settings import Settings
 
 PROGRAMS = Path(__file__).with_suffix(".yaml")
 
@@ -32,7 +31,4 @@ class Programs(Settings):
 
 def read_programs(file: Path = PROGRAMS) -> list[Program]:
     """Read the results of programs, in their order."""
-    try:
-        return from_plain(Programs, load_plain(file.read_text(encoding="utf-8"))).programs
-    except (UserError, *MISTAKES) as error:
-        raise UserError(f"{file}: {mistake_text(error)}") from error
+    return read_settings(Programs, file).programs

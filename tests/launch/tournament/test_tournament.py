@@ -149,7 +149,7 @@ def test_a_program_that_reads_nothing() -> None:
 def test_a_killed_tournament_goes_on(
     programs: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Six programs, five of them wrong. Killed three times, it ends with the same table, and nothing is left behind."""
+    """Five of six programs are wrong, and it is killed three times: its table is the same, and no process is left."""
     if not may_fork_without_end():
         del programs["fork"]
     programs.pop("late")
