@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ntuple.core.opponents import OPPONENTS
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
-from ntuple.expectimax.config import ExpectimaxConfig
+from ntuple.expectimax.config import MOST_PLIES, ExpectimaxConfig
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import U32, ZERO, Board, Rules, Sides, flip, mirror, transposed
 from ntuple.game.clock import seconds
@@ -66,7 +66,12 @@ class Memory(NamedTuple):
     root: NDArray[np.float32]  # [4] values of the moves in the running search
     root_values: NDArray[np.float32]  # [4] values of the moves in the last completed search
     endgame: NDArray[np.float64]  # [4] probabilities of the moves in a table of endgames
-    leaves: NDArray[np.int64]  # [1] leaves that searches against an opponent have valued
+    # Searches against an opponent, by plies below a node.
+    leaves: NDArray[np.int64]  # [1] leaves that they have valued
+    best_replies: NDArray[np.int64]  # [17] the best action at the last node with so many plies below it
+    worst_cells: NDArray[np.uint64]  # [17] the worst cell there, as its bit 0
+    least: NDArray[np.float32]  # [17, 16] the least value of each drawn tile at a node that is being searched
+    chances: NDArray[np.float32]  # [17, 16] probability of the tile
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
@@ -105,6 +110,10 @@ def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_b
         root_values=np.zeros(4, np.float32),
         endgame=np.zeros(4),
         leaves=np.zeros(1, np.int64),
+        best_replies=np.zeros(MOST_PLIES + 1, np.int64),
+        worst_cells=np.ones(MOST_PLIES + 1, np.uint64),
+        least=np.zeros((MOST_PLIES + 1, 16), np.float32),
+        chances=np.zeros((MOST_PLIES + 1, 16), np.float32),
         deadline=np.zeros(1, np.float64),
     )
 

@@ -9,11 +9,13 @@ A placement is a cell, a tile and in Threes! the next hint; ntuple/core/opponent
 Where a placed tile earns points they are added to Vmax(s', p).
 
 The search is alpha-beta: a placement is left when the player has a reply as good as the best one after an earlier
-placement, and with minimax an afterstate when it cannot become the best one of a move above it. Values of the moves at
-the root are exact.
+placement, and an afterstate when it cannot become the best one of a move above it. With expectiminimax, the least value
+after one cell bounds that over all cells, so each tile is placed in one cell first. The reply that was the best one and
+the cell that was the worst one at a depth are tried first at the next node of this depth. Values of the moves at the
+root are exact.
 
-`best_reply` and `mean_reply` are inserted into `least_value`, which they call: two kernels that call each other crash
-when numba loads them from its cache.
+What `least_value` calls, and what calls it in turn, is inserted into it: two kernels that call each other crash when
+numba loads them from its cache.
 """
 
 import numpy as np
@@ -57,15 +59,18 @@ def best_reply(
         above: alpha. Only a larger Vmax is of use; otherwise the result is a bound, at least Vmax and at most `above`.
         enough: beta. A Vmax as large as this is of no use, and the result is then a bound, at most Vmax.
     """
-    best = np.float32(-np.inf)
-    for action in range(4):
+    best, first = np.float32(-np.inf), memory.best_replies[plies]
+    for k in range(4):
+        action = (first + k) & 3
         source, after, reward = valued_afterstate(rules, network, board, action)
         if is_same(after, source):
             continue
         gain, floor = np.float32(reward), max(best, above)
         value = least_value(rules, network, heuristic, search, memory, after, plies - 1, floor - gain)
         # A bound is no value: rounding must not lift it above the floor.
-        best = max(best, min(gain + value, floor) if value <= floor - gain else gain + value)
+        value = min(gain + value, floor) if value <= floor - gain else gain + value
+        if value > best:
+            best, memory.best_replies[plies] = value, action
         if best >= enough:
             break
     return best if best > -np.inf else np.float32(0)
@@ -82,26 +87,105 @@ def mean_reply(
     cell: np.uint64,
     tile: int,
     plies: int,
+    above: np.float32,
     enough: np.float32,
 ) -> tuple[np.float32, np.float32]:
     """Return the mean over the next hints of points + Vmax(s', plies) for a drawn tile, and the tile's probability.
 
     Args:
         tile: its number among the tiles that can be placed.
-        enough: as that of `best_reply`; it has no effect in a game with hints.
+        above, enough: as those of `best_reply`; they have no effect in a game with hints.
     """
     hints = count_placements(rules, after) // count_tiles(rules, after)
     if hints > 1:
-        enough = np.float32(np.inf)
-    value, chance, is_cut = np.float32(0), np.float32(0), False
+        above, enough = np.float32(-np.inf), np.float32(np.inf)
+    value, chance, is_low, is_high = np.float32(0), np.float32(0), False, False
     for number in range(tile * hints, (tile + 1) * hints):
         board, part, level = placement(rules, after, cell, number)
-        points, none = np.float32(place_points(rules, level)), np.float32(-np.inf)
-        reply = best_reply(rules, network, heuristic, search, memory, board, plies, none, enough - points)
-        is_cut = is_cut or bool(reply >= enough - points)
+        points = np.float32(place_points(rules, level))
+        low, high = above - points, enough - points
+        reply = best_reply(rules, network, heuristic, search, memory, board, plies, low, high)
+        is_low, is_high = is_low or bool(reply <= low), is_high or bool(reply >= high)
         value += np.float32(part) * (points + reply)
         chance += np.float32(part)
-    return enough if is_cut else value / chance, chance
+    return enough if is_high else above if is_low else value / chance, chance
+
+
+@inline
+def _from_worst(memory: Memory, cells: np.uint64, plies: int, k: int) -> np.uint64:
+    """Return the k-th of the cells, counted from the one that was the worst at this depth, around the board."""
+    first = count_cells(cells & (memory.worst_cells[plies] - ONE))
+    return kth_cell(cells, (first + np.uint64(k)) % count_cells(cells))
+
+
+@inline_once
+def _least_chosen(
+    rules: AnyRules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    after: Board,
+    cells: np.uint64,
+    plies: int,
+    above: np.float32,
+) -> np.float32:
+    """Do what `least_value` does, for an opponent that chooses tile and cell."""
+    ways, least, worst = count_placements(rules, after), np.float32(np.inf), memory.worst_cells[plies]
+    for k in range(np.int64(count_cells(cells)) * ways):
+        cell = _from_worst(memory, cells, plies, k // ways)
+        board, _, level = placement(rules, after, cell, k % ways)
+        if not may_choose(rules, board):
+            continue
+        points = np.float32(place_points(rules, level))
+        floor, enough = above - points, least - points
+        reply = best_reply(rules, network, heuristic, search, memory, board, plies, floor, enough)
+        if reply < enough:
+            least, worst = points + reply, cell
+        if reply <= floor:
+            least = min(least, above)
+        if least <= above or is_late(search, memory):
+            break
+    memory.worst_cells[plies] = worst
+    return least
+
+
+@inline_once
+def _least_drawn(
+    rules: AnyRules,
+    network: Network | None,
+    heuristic: Heuristic | None,
+    search: ExpectimaxSettings,
+    memory: Memory,
+    after: Board,
+    cells: np.uint64,
+    plies: int,
+    above: np.float32,
+) -> np.float32:
+    """Do what `least_value` does, for an opponent that chooses the cell of a drawn tile."""
+    tiles, total, worst = count_tiles(rules, after), np.float32(np.inf), memory.worst_cells[plies]
+    least, chances = memory.least[plies, :tiles], memory.chances[plies, :tiles]
+    least[:], chances[:] = np.inf, 1
+    others = np.int64(count_cells(cells)) - 1
+    for k in range(tiles * (1 + others)):
+        tile, place, floor = k, 0, np.float32(-np.inf)
+        if k >= tiles:
+            tile, place = (k - tiles) // others, 1 + (k - tiles) % others
+            floor = least[tile] - (total - above) / chances[tile]
+        cell = _from_worst(memory, cells, plies, place)
+        value, chance = mean_reply(
+            rules, network, heuristic, search, memory, after, cell, tile, plies, floor, least[tile]
+        )
+        if value < least[tile]:
+            least[tile], chances[tile], worst, total = value, chance, cell, np.float32(0)
+            for each in range(tiles):
+                total += chances[each] * least[each]
+        if value <= floor:
+            total = min(total, above)
+        if total <= above or is_late(search, memory):
+            break
+    memory.worst_cells[plies] = worst
+    return total
 
 
 @kernel
@@ -131,35 +215,15 @@ def least_value(
     slot = slot_of(memory.node_boards, key)
     if remembers and is_known(search, memory, slot, key, plies):
         return memory.node_values[slot]
-    total = np.float32(0)
     if search.opponent.chooses_tile:
-        ways, total = count_placements(rules, after), np.float32(np.inf)
-        for k in range(count * ways):
-            board, _, level = placement(rules, after, kth_cell(cells, np.uint64(k // ways)), k % ways)
-            if not may_choose(rules, board):
-                continue
-            points = np.float32(place_points(rules, level))
-            floor, enough = above - points, total - points
-            reply = best_reply(rules, network, heuristic, search, memory, board, plies, floor, enough)
-            if reply < enough:
-                total = points + reply
-            if reply <= floor:
-                total = min(total, above)
-            if total <= above or is_late(search, memory):
-                return total
+        value = _least_chosen(rules, network, heuristic, search, memory, after, cells, plies, above)
     else:
-        for tile in range(count_tiles(rules, after)):
-            least, chance = np.float32(np.inf), np.float32(0)
-            for k in range(count):
-                cell = kth_cell(cells, np.uint64(k))
-                value, chance = mean_reply(rules, network, heuristic, search, memory, after, cell, tile, plies, least)
-                least = min(least, value)
-            total += chance * least
-            if is_late(search, memory):
-                return total
+        value = _least_drawn(rules, network, heuristic, search, memory, after, cells, plies, above)
+    if value <= above or is_late(search, memory):
+        return value
     if remembers:
-        memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = key, total, plies
-    return total
+        memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = key, value, plies
+    return value
 
 
 @kernel
@@ -188,7 +252,9 @@ def worst_placement(
         cell, value, none = kth_cell(cells, np.uint64(k // choices)), np.float32(np.inf), np.float32(-np.inf)
         board, _, level = placement(rules, after, cell, k % choices if choices > 1 else drawn)
         if not search.opponent.chooses_tile:
-            value, _ = mean_reply(rules, network, heuristic, search, memory, after, cell, tile, search.plies, least)
+            value, _ = mean_reply(
+                rules, network, heuristic, search, memory, after, cell, tile, search.plies, none, least
+            )
         elif may_choose(rules, board):
             points = np.float32(place_points(rules, level))
             enough = least - points

@@ -168,6 +168,14 @@ def test_a_learned_model(grade: Grader) -> None:
     blind = grade(*program, ("return max(range(4), key=preference)", "return 0"), games=50)
     assert blind["points"] < right["points"] - 30
     assert re.fullmatch("[0-9]+ games were lost by 1,000 actions that change nothing", blind["faults"][0])
+    sample = "model.outcomes[cells, action][outcome] += 1"
+    wrong_models = {
+        "model.outcomes[cells, action][(0, *outcome[1:])] += 1": 60,  # without rewards
+        "model.outcomes[cells, action] = Counter([outcome])": 10,  # the last outcome alone
+    }
+    for wrong_sample, loss in wrong_models.items():
+        wrong = grade(*program, (sample, wrong_sample), games=100)
+        assert (wrong["points"] < right["points"] - loss, wrong["faults"]) == (True, [])
     over = ("        if is_over:", "        if is_over:\n            act(0)")
     unasked = grade(*program, over, games=5)["faults"][0]  # the extra line, or the one behind it if it came late
     assert re.match("wrote a line that nobody asked for: '[0-3]', after [0-9]+ samples and without `ready`", unasked)
@@ -344,6 +352,7 @@ def test_players(
     right = grade(*program, games=60)
     assert right["faults"] == []
     assert right["measured"]["games"] == "60 of 60"
+    assert not any(part["reason"].startswith("30% off: ") for part in right["parts"])  # it plays within its limits
     if project == "mcts":
         assert right["points"] == pytest.approx(250 * right["measured"]["mean score"] / 5468.49, abs=0.1)
     else:

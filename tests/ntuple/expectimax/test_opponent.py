@@ -81,17 +81,20 @@ def test_equals_plain_recursion(
         np.testing.assert_allclose(values, expected, rtol=1e-5, atol=2e-3)
 
 
-def test_a_bound_is_not_remembered_as_a_value() -> None:
+@pytest.mark.parametrize(("name", "kind"), [("2048", "minimax"), ("2584", "expectiminimax")])
+def test_a_bound_is_not_remembered_as_a_value(name: str, kind: str) -> None:
     """With a high alpha the search of an afterstate ends early; a later search of it finds its value."""
-    case = Case("2048", (3, 3), "01,034,0124")
-    arguments = (case.rules, case.network, None, make_search(ExpectimaxConfig(opponent="minimax")), case.memory)
+    case = Case(name, (3, 3), "01,034,0124")
+    arguments = (case.rules, case.network, None, make_search(ExpectimaxConfig(opponent=kind)), case.memory)
     for state in positions(case.game, *case.shape, 10):
         move = next(move for action in range(4) if (move := case.game.move(state, action)))
         after = encode_state(State(move.after.board))
-        assert least_value(*arguments, after, 2, np.float32(1e6)) <= 1e6
-        expected = reference.least(case.game, move.after, 2, "minimax", case.leaf)
-        found = least_value(*arguments, after, 2, np.float32(-np.inf))
-        assert found == pytest.approx(expected, rel=1e-5, abs=2e-3)
+        expected = reference.least(case.game, move.after, 2, kind, case.leaf)
+        for above in (1e6, expected + 1, expected + 0.01):
+            assert least_value(*arguments, after, 2, np.float32(above)) <= np.float32(above)
+        for above in (expected - 0.01, -np.inf):
+            found = least_value(*arguments, after, 2, np.float32(above))
+            assert found == pytest.approx(expected, rel=1e-5, abs=2e-3)
 
 
 @pytest.mark.parametrize("kind", ["minimax", "expectiminimax"])
