@@ -139,4 +139,4 @@ def config_and_overrides(arguments: argparse.Namespace) -> tuple[Path | None, li
 def add_player(parser: argparse.ArgumentParser) -> None:
     """Add PATH, which names the player, and --board."""
     parser.add_argument("path", nargs="?", metavar="PATH", help=f"{PLAYERS} (default: {DEFAULT})")
-    parser.add_argument("--board", help="for random, greedy and heuristic: rows x columns (default: 4x4)")
+    parser.add_argument("--board", help="for random, greedy and heuristic: such as 3x3 or 'threes 4x4' (default: 4x4)")

@@ -70,7 +70,7 @@ class RunConfig(Settings, prefix="run"):
     )
     picture: bool = setting(
         False,
-        "Play one more game of 2048 at each evaluation, move by move, and draw it: pictures/, and wandb.",
+        "Play one more game at each evaluation, move by move, and draw it: pictures/, and wandb.",
     )
     profile: bool = setting(
         False, "Record a profile of the device between the first and the second report, in the run's folder profile/."

@@ -1,7 +1,7 @@
 """Project 6 of the course: a program for the tournament of 2584 or Threes!, which slides and places.
 
     muzero2048 grade 2584-tournament "python tournament_player.py --game=2584"
-    muzero2048 tournament heuristic "mine=python tournament_player.py --game=2584" --board "2584-hard 4x4"
+    muzero2048 tournament greedy "mine=python tournament_player.py --game=2584" --board "2584-hard 4x4"
 
 It speaks the protocol of docs/tournament.md. `choose_move` and `choose_placement` are left out.
 """

@@ -48,7 +48,8 @@ docs/evaluations/`.
   the interval that the paper gives (Guei and Matsuzaki: over five trained networks). "{UNKNOWN}" stands for what the
   source does not give. Papers may train from other than normal starts; some programs learn nothing.
 - `checked` says who held the games against the rules. {JUDGED}: `muzero2048 judge` replayed all of them, and tested
-  their spawns. {QUOTED}: nobody here. invalid: the figures are known not to be those of this game; such rows come last.
+  their spawns. {UNKNOWN}: a row of this project that was not judged. {QUOTED}: the figures are those of the source.
+  invalid: the figures are known not to be those of this game; such rows come last.
 - moves/s of a judged row includes the writing of its games, one move of all games after another.
 - Columns named by a tile give the share of games that reached it.
 """
