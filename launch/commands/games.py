@@ -400,7 +400,9 @@ def _add_grade(commands: Parser) -> None:
     parser.add_argument("project", metavar="PROJECT", help="such as light, 2584-player or threes-solver")
     parser.add_argument("program", metavar="PROGRAM", help='its command, in quotes, such as "python player.py"')
     parser.add_argument(
-        "--language", choices=("c++", "python"), help="whose speed is asked (default: python if a word of the command names it)"
+        "--language",
+        choices=("c++", "python"),
+        help="whose speed is asked (default: python if a word of the command names it)",
     )
     parser.add_argument("--games", type=int, metavar="N", help="games, pairings or questions (default: the project's)")
     parser.add_argument("--seconds", type=float, metavar="S", help="for the program (default: the project's)")
