@@ -112,7 +112,8 @@ def _add_endgame(commands: Parser) -> None:
         "endgame",
         _run_endgame,
         "compute a table of exact endgames of 2048 on 4x4, look up boards",
-        epilog="a pattern is four rows of L (locked), S (sliding), . (free) and T (free, the target counts); see docs/endgames.md",
+        epilog="a pattern is four rows of L (locked), S (slides in its row), . (free), T (free, the target counts); "
+        "see docs/endgames.md",
     )
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="such as LLLL/LL../..../....")
     parser.add_argument("--target", type=int, metavar="TILE", help="the tile to be built on the free cells")
