@@ -179,16 +179,9 @@ def leaf_value(
     after: Board,
 ) -> np.float32:
     """Return V of an afterstate at which the search ends above its last layer."""
-    key, remembers = key_of(rules, after)
-    slot = slot_of(memory.leaf_boards, key)
-    if remembers and memory.leaf_boards[slot] == key:
-        return memory.leaf_values[slot]
     if network is not None:
         find_entries(rules, network, after, memory.lookup, 0)
-    value = _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 0))
-    if remembers:
-        memory.leaf_boards[slot], memory.leaf_values[slot] = key, value
-    return value
+    return _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 0))
 
 
 @kernel
