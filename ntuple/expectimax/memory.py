@@ -26,6 +26,7 @@ from ntuple.tables.network import Network
 HASH_SHIFT = np.uint64(36)  # 28 bits of a product remain, enough for the largest table
 NO_BOARD = np.uint64(2**64 - 1)  # word of an empty slot: sixteen tiles of 32768, which is no afterstate
 REMEMBERED = np.uint64(2**64 - 1)  # in Memory.slots instead of a slot: the value is known
+MOST_TILES = 32  # that can be placed on a cell: fewer than the levels of 5 bits
 FRAME, MOVED, POINTS = range(3)  # columns of Memory.frames
 NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # for a heuristic
 
@@ -66,12 +67,12 @@ class Memory(NamedTuple):
     root: NDArray[np.float32]  # [4] values of the moves in the running search
     root_values: NDArray[np.float32]  # [4] values of the moves in the last completed search
     endgame: NDArray[np.float64]  # [4] probabilities of the moves in a table of endgames
-    # Searches against an opponent, by plies below a node.
-    leaves: NDArray[np.int64]  # [1] leaves that they have valued
-    best_replies: NDArray[np.int64]  # [17] the best action at the last node with so many plies below it
-    worst_cells: NDArray[np.uint64]  # [17] the worst cell there, as its bit 0
-    least: NDArray[np.float32]  # [17, 16] the least value of each drawn tile at a node that is being searched
-    chances: NDArray[np.float32]  # [17, 16] probability of the tile
+    # Searches against an opponent. The first index is the number of plies below a node, 0 to P = MOST_PLIES.
+    best_replies: NDArray[np.int64]  # [P + 1] the best action at the last node of that depth
+    worst_cells: NDArray[np.uint64]  # [P + 1] the worst cell there, as its bit 0
+    least: NDArray[np.float32]  # [P + 1, MOST_TILES] the least value of each drawn tile at the node in search
+    chances: NDArray[np.float32]  # [P + 1, MOST_TILES] probability of the tile
+    leaves: NDArray[np.int64]  # [1] leaves that have been valued
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
@@ -109,11 +110,11 @@ def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_b
         root=np.zeros(4, np.float32),
         root_values=np.zeros(4, np.float32),
         endgame=np.zeros(4),
-        leaves=np.zeros(1, np.int64),
         best_replies=np.zeros(MOST_PLIES + 1, np.int64),
         worst_cells=np.ones(MOST_PLIES + 1, np.uint64),
-        least=np.zeros((MOST_PLIES + 1, 16), np.float32),
-        chances=np.zeros((MOST_PLIES + 1, 16), np.float32),
+        least=np.zeros((MOST_PLIES + 1, MOST_TILES), np.float32),
+        chances=np.zeros((MOST_PLIES + 1, MOST_TILES), np.float32),
+        leaves=np.zeros(1, np.int64),
         deadline=np.zeros(1, np.float64),
     )
 

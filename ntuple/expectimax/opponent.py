@@ -8,14 +8,13 @@
 A placement is a cell, a tile and in Threes! the next hint; ntuple/core/opponents.py says what an opponent chooses.
 Where a placed tile earns points they are added to Vmax(s', p).
 
-The search is alpha-beta: a placement is left when the player has a reply as good as the best one after an earlier
-placement, and an afterstate when it cannot become the best one of a move above it. With expectiminimax, the least value
-after one cell bounds that over all cells, so each tile is placed in one cell first. The reply that was the best one and
-the cell that was the worst one at a depth are tried first at the next node of this depth. Values of the moves at the
-root are exact.
+The search is alpha-beta. A placement is not searched further when the player has a reply as good as the best one after
+an earlier placement, an afterstate when it cannot become the best one of a move above it. With expectiminimax each tile
+is placed in one cell first, because the value after one cell is at least that of the worst cell. The best reply and the
+worst cell of a depth are tried first at the next node of this depth. Values of the moves at the root are exact.
 
-What `least_value` calls, and what calls it in turn, is inserted into it: two kernels that call each other crash when
-numba loads them from its cache.
+The functions between two calls of `least_value` are inserted into it: two kernels that call each other crash when numba
+loads them from its cache.
 """
 
 import numpy as np
@@ -113,7 +112,7 @@ def mean_reply(
 
 @inline
 def _from_worst(memory: Memory, cells: np.uint64, plies: int, k: int) -> np.uint64:
-    """Return the k-th of the cells, counted from the one that was the worst at this depth, around the board."""
+    """Return the k-th cell after the worst one of this depth; the first cell of the board follows the last."""
     first = count_cells(cells & (memory.worst_cells[plies] - ONE))
     return kth_cell(cells, (first + np.uint64(k)) % count_cells(cells))
 
