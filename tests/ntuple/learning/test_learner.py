@@ -38,7 +38,14 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games
         pytest.param(False, 0.5, "td", "normal", {"symmetry": False}, marks=pytest.mark.slow),
         pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
-        (False, 0.5, "td", "normal", {"symmetry": False, "rows": 2, "network": ("012", "0134")}),
+        pytest.param(
+            False,
+            0.5,
+            "td",
+            "normal",
+            {"symmetry": False, "rows": 2, "network": ("012", "0134")},
+            marks=pytest.mark.slow,
+        ),
         pytest.param(False, 0.0, "td", "normal", {"rows": 2, "network": ("012", "0134")}, marks=pytest.mark.slow),
     ],
 )
