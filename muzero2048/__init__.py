@@ -28,8 +28,8 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from launch.evaluation.boards.analyse import Move as Move
     from launch.evaluation.boards.solve import solve_board as solve_board
     from launch.evaluation.loading import LoadedPlayer as LoadedPlayer
+    from launch.evaluation.records.judgement import judge_record as judge_record
     from launch.evaluation.records.record import GameRecord as GameRecord
-    from launch.evaluation.records.record import judge_record as judge_record
     from launch.evaluation.records.record import parse_record as parse_record
     from launch.evaluation.records.record import write_record as write_record
     from launch.evaluation.summary import Summary as Summary
@@ -55,7 +55,8 @@ _MODULES = {  # module -> names
     "launch.evaluation.boards.analyse": "Advice Move",
     "launch.evaluation.boards.solve": "solve_board",
     "launch.evaluation.loading": "LoadedPlayer",
-    "launch.evaluation.records.record": "GameRecord judge_record parse_record write_record",
+    "launch.evaluation.records.judgement": "judge_record",
+    "launch.evaluation.records.record": "GameRecord parse_record write_record",
     "launch.evaluation.summary": "Summary summarize",
     "launch.library": "load load_network read_metrics",
     "muzero2048.environments.game_env": "GameEnv",

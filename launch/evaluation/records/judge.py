@@ -15,7 +15,8 @@ import numpy as np
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import DEFAULT_BOARD, named_board, parse_named_board
-from launch.evaluation.records.record import Judgement, Kind, Mistake, Spawned, judge_with_spawns
+from launch.evaluation.records.judgement import Judgement, Spawned, judge_with_spawns
+from launch.evaluation.records.record import Kind, Mistake
 from launch.evaluation.records.spawn_law import Finding, SpawnLaw
 from launch.evaluation.result import read_result
 from launch.evaluation.summary import statistics_block, summarize, summary_line

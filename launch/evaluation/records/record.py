@@ -1,4 +1,4 @@
-"""Game records in the notation of Guei's dissertation (2023, sec. 5.5.1), and the judge that replays them.
+"""Game records in the notation of Guei's dissertation (2023, sec. 5.5.1); judgement.py replays them.
 
     11D1 (1) #L (2) 61 (3) #D [4] (3) 11 (2) #D (3) B1 (3) #L [4] (3) 61
 
@@ -30,15 +30,13 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int16, Int64, UInt8, UInt16
+from jaxtyping import Float64, Int8, Int16, Int64
 
 from launch.arguments import checked
 from ntuple import PlayedGame
 from ntuple.core.games.definition import Game
 from ntuple.core.games.event_codes import PlacedTile, count_codes, event_code, event_of
 from ntuple.core.games.game_2048 import GAME_2048
-from ntuple.game import verify
-from ntuple.game.any_game import make_game_rules
 
 ACTIONS = "URDL"  # the letters of the actions 0..3
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUV"  # of tiles; the first 16 are also the cells
@@ -69,18 +67,6 @@ class Kind(StrEnum):
     NOT_OVER = "game not over"  # a mistake only with `muzero2048 judge --whole`
 
 
-_FAULTS = {
-    verify.ILLEGAL: Kind.ILLEGAL,
-    verify.AFTER_END: Kind.AFTER_END,
-    verify.OFF_BOARD: Kind.OFF_BOARD,
-    verify.OCCUPIED: Kind.OCCUPIED,
-    verify.PLACE: Kind.PLACE,
-    verify.TILE: Kind.TILE,
-    verify.HINT: Kind.HINT,
-    verify.REWARD: Kind.REWARD,
-}
-
-
 class Mistake(NamedTuple):
     """The first mistake in a record."""
 
@@ -104,7 +90,7 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class GameRecord:
-    """A game of T moves. It may break the rules of the game: `judge_record` checks them.
+    """A game of T moves. It may break the rules of the game: judgement.py checks them.
 
     Raises:
         ValueError: lengths differ, or a number is outside its range.
@@ -132,31 +118,7 @@ class GameRecord:
             raise ValueError(f"the opening is {self.opening}; give {self.game.initial_tiles} codes of 0..{codes}")
 
 
-class Judgement(NamedTuple):
-    """The result of replaying a game by the rules, up to its end or to its first mistake."""
-
-    score: int  # points, computed by the replay
-    max_tile: int  # the largest tile on the board, e.g. 2048; 0 if there is none
-    moves: int  # number of correct moves: legal, and with the right reward if the record gives one
-    is_over: bool  # whether no move is legal at the end; False with a mistake
-    seconds: float | None  # sum of the times in the record; None if it has none
-    mistake: Mistake | None
-
-
-class Spawned(NamedTuple):
-    """The chance events after moves of a game, and what they depend on."""
-
-    afterstates: UInt8[np.ndarray, "T N"]  # board before each event, levels
-    places: Bool[np.ndarray, "T N"]  # where the tile may be placed
-    draws: UInt16[np.ndarray, " T"]  # hint and bag before each event
-    actions: Int8[np.ndarray, " T"]
-    cells: Int64[np.ndarray, " T"]  # where the tile was placed
-    levels: Int64[np.ndarray, " T"]  # of the tile
-    hints: Int64[np.ndarray, " T"]  # told after it
-    last: tuple[Int64[np.ndarray, " T"], ...]  # cell, level and hint of the event before each of them
-
-
-class _Reading(NamedTuple):
+class Reading(NamedTuple):
     """A parsed line: the game up to the first mistake in its text. The last move may lack its spawn."""
 
     opening: list[int]
@@ -199,90 +161,11 @@ def parse_record(line: str, game: Game = GAME_2048) -> GameRecord:
         RecordError: the text is not a record; `RecordError.mistake` has the place and the reason. The rules of the game
             are not checked, except that a placed tile is one that the game places.
     """
-    reading = _read(line, game)
+    reading = read_line(line, game)
     if reading.mistake is not None:
         raise RecordError(reading.mistake)
     opening = tuple(reading.opening)
     return GameRecord(opening, reading.actions, reading.spawns, reading.rewards, reading.milliseconds, game)
-
-
-@checked
-def judge_record(record: GameRecord, rows: int, columns: int) -> Judgement:
-    """Replay a game by the rules.
-
-    A game that stops before it is over is not a mistake; `Judgement.is_over` is then False.
-
-    Args:
-        record: the game.
-        rows: height of the board, 1 to 4.
-        columns: width of the board, 1 to 4.
-
-    Returns:
-        The result of the replay.
-    """
-    opening = list(record.opening)
-    reading = _Reading(opening, record.actions, record.spawns, record.rewards, record.milliseconds, None)
-    return _judge(reading, rows, columns, record.game)[0]
-
-
-def judge_line(line: str, rows: int, columns: int, game: Game = GAME_2048) -> Judgement:
-    """Read and replay the line of a game.
-
-    The mistake is the first one of the line: a mistake in the text counts only if no rule is broken before it.
-    """
-    return judge_with_spawns(line, rows, columns, game)[0]
-
-
-def judge_with_spawns(line: str, rows: int, columns: int, game: Game = GAME_2048) -> tuple[Judgement, Spawned]:
-    """Return the judgement of `judge_line`, and the spawns that can be relied on: before the last move of a mistake."""
-    return _judge(_read(line, game), rows, columns, game)
-
-
-def _judge(read: _Reading, rows: int, columns: int, game: Game) -> tuple[Judgement, Spawned]:
-    findings, moves = np.zeros(verify.FINDINGS, np.int64), len(read.actions)
-    afterstates, places = np.zeros((2, moves, rows * columns), np.uint8)
-    seen = verify.Seen(afterstates, places, np.zeros(moves, np.uint16))
-    verify.replay(
-        make_game_rules(game.name, rows, columns),
-        np.array(read.opening, np.int16),  # copies: numba would compile another kernel for a read-only or strided array
-        np.array(read.actions, np.int8),
-        np.array(read.spawns, np.int16),
-        np.array([] if read.rewards is None else read.rewards, np.int64),
-        findings,
-        seen,
-    )
-    score, max_tile, moves, is_over, fault, number, earned = findings.tolist()
-    mistake, first = read.mistake, game.initial_tiles + 1  # the number of the first move
-    if fault != verify.NOTHING:
-        detail = _text_at(read, number, game)
-        if fault == verify.OFF_BOARD:
-            detail += f" on {rows}x{columns}"
-        if fault == verify.REWARD and read.rewards is not None:
-            detail += f" claims {read.rewards[(number - first) // 2]} and earns {earned}"
-        mistake = Mistake(_FAULTS[fault], number, detail)
-    seconds = None if read.milliseconds is None else float(read.milliseconds.sum()) / 1000
-    spawned = min(moves, len(read.spawns)) if mistake is None else max(0, moves - 1)
-    codes = np.concatenate([np.array(read.opening[-1:], np.int16), read.spawns[:spawned]])
-    cells, levels, hints = _events(game)[codes].T
-    spawns = Spawned(
-        afterstates=afterstates[:spawned],
-        places=places[:spawned].astype(bool),
-        draws=seen.draws[:spawned],
-        actions=read.actions[:spawned],
-        cells=cells[1:],
-        levels=levels[1:],
-        hints=hints[1:],
-        last=(cells[:spawned], levels[:spawned], hints[:spawned]),
-    )
-    return Judgement(score, max_tile, moves, bool(is_over) and mistake is None, seconds, mistake), spawns
-
-
-def _text_at(read: _Reading, number: int, game: Game) -> str:
-    """Return the text of the move or spawn with this number."""
-    if number <= game.initial_tiles:
-        return spawn_text(game, read.opening[number - 1])
-    turn, is_spawn = divmod(number - game.initial_tiles - 1, 2)
-    return spawn_text(game, int(read.spawns[turn])) if is_spawn else "#" + ACTIONS[read.actions[turn]]
 
 
 def spawn_text(game: Game, code: int) -> str:
@@ -328,13 +211,7 @@ def _spawn_codes(texts: Sequence[str], game: Game) -> Int16[np.ndarray, " S"]:
     return np.array([codes[text] for text in texts], np.int16)
 
 
-@cache
-def _events(game: Game) -> Int64[np.ndarray, "C 3"]:
-    """Return cell, level and hint of each code."""
-    return np.array([event_of(game, code) for code in range(count_codes(game, CELLS))], np.int64)
-
-
-def _read(line: str, game: Game) -> _Reading:
+def read_line(line: str, game: Game) -> Reading:
     """Read a line up to its first mistake."""
     line, at = line.rstrip(" \t\r\n"), 0
     if framework := _FRAMEWORK.fullmatch(line):
@@ -361,7 +238,7 @@ def _read(line: str, game: Game) -> _Reading:
                 mistake = _spawn_mistake(line, move.end(), number + 1, game)
     letters, rewards, times, spawns = zip(*turns, strict=True) if turns else ((), (), (), ())
     actions = np.array([ACTIONS.index(letter) for letter in letters], np.int8)
-    return _Reading(
+    return Reading(
         opening=_spawn_codes(opening, game).tolist(),
         actions=actions,
         spawns=_spawn_codes(list(filter(None, spawns)), game),

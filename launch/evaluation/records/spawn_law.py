@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64, UInt8
 
-from launch.evaluation.records.record import ACTIONS, LEVELS, Spawned
+from launch.evaluation.records.judgement import Spawned
+from launch.evaluation.records.record import ACTIONS, LEVELS
 from ntuple.core.games.definition import HINT_BITS, Game
 
 PRIOR = 10.0  # spawns of each class that are taken as seen and expected at first

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.records.judge import Line, read_lines
+from launch.evaluation.records.judgement import judge_line
 from launch.evaluation.records.played import Game, game_of
-from launch.evaluation.records.record import judge_line, parse_record
+from launch.evaluation.records.record import parse_record
 
 BEST, WORST, MEDIAN = "best", "worst", "median"
 CHOICES = (BEST, WORST, MEDIAN)

@@ -10,15 +10,8 @@ from reference import records as reference
 from reference import rules
 
 from launch.cli import main
-from launch.evaluation.records.record import (
-    GameRecord,
-    Kind,
-    RecordError,
-    judge_line,
-    judge_record,
-    parse_record,
-    write_record,
-)
+from launch.evaluation.records.judgement import judge_line, judge_record
+from launch.evaluation.records.record import GameRecord, Kind, RecordError, parse_record, write_record
 
 # Guei 2023, sec. 5.5.1: "the first 10 moves in an episode of 2048".
 EXAMPLE = "11D1 (1) #L (2) 61 (3) #D [4] (3) 11 (2) #D (3) B1 (3) #L [4] (3) 61"

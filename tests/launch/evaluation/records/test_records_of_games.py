@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 
 from launch.evaluation.records.judge import SAME_MOVES, Line, judge_lines
-from launch.evaluation.records.record import (
-    GameRecord,
-    Kind,
-    RecordError,
-    Spawned,
-    judge_line,
-    judge_with_spawns,
-    parse_record,
-    write_record,
-)
+from launch.evaluation.records.judgement import Spawned, judge_line, judge_with_spawns
+from launch.evaluation.records.record import GameRecord, Kind, RecordError, parse_record, write_record
 from launch.evaluation.records.spawn_law import SpawnLaw
 from ntuple.core.games.definition import Afterstate, Event, Game, State
 from ntuple.core.games.event_codes import PlacedTile, event_code, event_of

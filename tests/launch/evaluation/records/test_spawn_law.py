@@ -12,7 +12,8 @@ import pytest
 from reference import rules
 
 from launch.cli import main
-from launch.evaluation.records.record import GameRecord, Spawned, judge_with_spawns, write_record
+from launch.evaluation.records.judgement import Spawned, judge_with_spawns
+from launch.evaluation.records.record import GameRecord, write_record
 from launch.evaluation.records.spawn_law import PRIOR, SpawnLaw
 from ntuple.core.games.game_2048 import GAME_2048
 
