@@ -321,10 +321,7 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
     ]
     for start in kinds:
         plain = {"game": "threes", "network": ["0123"], "threads": 1, "start": start, "env_steps": 40_000}
-        plain |= {
-            "report_env_steps": 40_000,
-            "target": TARGETS[0],
-        }  # restarts need the history; a kernel that is compiled above
+        plain |= {"report_env_steps": 40_000, "target": TARGETS[0]}  # with the history, which restarts need
         learner = NTupleLearner(from_plain(NTupleConfig, plain), seed=1)
         report = learner.advance()
         assert report["train/games"] < learner.progress["games"]
