@@ -21,7 +21,11 @@ class Grader:
 
     def __call__(self, project: str, starter: str, options: str, *changes: Change, games: int) -> dict[str, Any]:
         """Grade a model solution with changes."""
-        return self.grade(project, f"{sys.executable} {self.write(starter, *changes)} {options}", games)
+        return self.grade(project, self.command(starter, options, *changes), games)
+
+    def command(self, starter: str, options: str, *changes: Change) -> str:
+        """Write a model solution with changes, and return the command that runs it."""
+        return f"{sys.executable} {self.write(starter, *changes)} {options}"
 
     def write(self, starter: str, *changes: Change) -> Path:
         """Write a model solution with changes."""

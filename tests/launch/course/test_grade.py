@@ -129,9 +129,7 @@ def test_solvers(grade: Grader, game: str) -> None:
     assert re.match("ended during the game: broken, at the question b ", crashed["faults"][-1])
 
     slow = ("    key = state_key(state)", "    import time\n\n    time.sleep(1)\n    key = state_key(state)")
-    late = grade.grade(
-        f"{game}-solver", f"{sys.executable} {grade.write('solver', slow)} {program[2]}", 10, "--seconds=2"
-    )
+    late = grade.grade(f"{game}-solver", grade.command("solver", program[2], slow), 10, "--seconds=2")
     assert "took too long for all answers" in late["faults"][-1]
 
 
@@ -154,7 +152,7 @@ def test_wrong_and_slow_value_iteration(grade: Grader) -> None:
     spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
     assert spawns["points"] < 50
     slow = ("    return float(", "    import time\n\n    time.sleep(2)\n    return float(")
-    late = grade.grade(program[0], f"{sys.executable} {grade.write('value_iteration', slow)}", 10, "--seconds=8")
+    late = grade.grade(program[0], grade.command("value_iteration", "", slow), 10, "--seconds=8")
     assert 0 < late["points"] < 100
     assert "took too long for all answers" in late["faults"][-1]
 
@@ -179,8 +177,8 @@ def test_a_learned_model(grade: Grader) -> None:
     over = ("        if is_over:", "        if is_over:\n            act(0)")
     unasked = grade(*program, over, games=5)["faults"][0]  # the extra line, or the one behind it if it came late
     assert re.match("wrote a line that nobody asked for: '[0-3]', after [0-9]+ samples and without `ready`", unasked)
-    silent = grade.write("learned_model", ('    act("ready")', "    next(lines)"))
-    late = grade.grade("learned-model", f"{sys.executable} {silent}", 5, "--seconds=4")
+    silent = grade.command("learned_model", "", ('    act("ready")', "    next(lines)"))
+    late = grade.grade("learned-model", silent, 5, "--seconds=4")
     ends = "took too long for all answers: more than 4 s, after 2,000 samples and without `ready`"
     assert late["faults"] == [ends]
     late = grade("learned-model", "learned_model", "--samples=4000", games=100)
@@ -201,7 +199,7 @@ def test_a_learned_model(grade: Grader) -> None:
     assert wrong["points"] == 0
     assert wrong["faults"][0].startswith("answered what is no action: '4'; answer 0, 1, 2 or 3, after 0 samples")
     slow = ("    values = {", "    import time\n\n    time.sleep(1)\n    values = {")
-    command = f"{sys.executable} {grade.write('learned_model', slow)}"
+    command = grade.command("learned_model", "", slow)
     assert "took too long" in grade.grade("learned-model", command, 50, "--seconds=2")["faults"][0]
 
 
@@ -219,13 +217,12 @@ BOTH_GAMES = pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.
 @BOTH_GAMES
 def test_adversaries(grade: Grader, game: str) -> None:
     """The standard players are programs that start at once: the model solution of project 6."""
-    player = f"{sys.executable} {grade.write('tournament_player')} --game={game}"
+    option = f"--game={game}"
+    player = grade.command("tournament_player", option)
 
-    def command_of(*changes: Change) -> str:
-        return f"{sys.executable} {grade.write('adversary', *changes)} --game={game}"
-
-    def graded(*changes: Change, games: int = 5) -> dict[str, Any]:
-        return grade.grade(f"{game}-adversary", command_of(*changes), games, "--players", player)
+    def graded(*changes: Change, games: int = 5, limits: tuple[str, ...] = ()) -> dict[str, Any]:
+        command = grade.command("adversary", option, *changes)
+        return grade.grade(f"{game}-adversary", command, games, "--players", player, *limits)
 
     right = graded(games=2)
     assert right["faults"] == []
@@ -243,19 +240,19 @@ def test_adversaries(grade: Grader, game: str) -> None:
     crashed = graded((end, "    return chosen if max(after.board) < 4 else sys.exit('broken')\n"), games=2)
     assert crashed["points"] == 0
     assert crashed["faults"] == [f"game {number}: ended during the game: broken" for number in (1, 2)]
-    ended = grade.grade(f"{game}-adversary", command_of(), 50, "--players", player, "--seconds=0.01")
+    ended = graded(games=50, limits=("--seconds=0.01",))
     assert (ended["measured"]["games"], ended["parts"][0]["points"]) == ("1 of 50", pytest.approx(2))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", ["2584", "threes"])
 def test_adversaries_against_greedy(grade: Grader, game: str) -> None:
-    command = f"{sys.executable} {grade.write('adversary')} --game={game}"
+    command = grade.command("adversary", f"--game={game}")
     greedy = [grade.grade(f"{game}-adversary", command, 1, "--players", "greedy") for _ in range(2)]
     assert greedy[0]["measured"]["moves"] == greedy[1]["measured"]["moves"]  # a tie of moves is no chance
 
     wait = ("    return chosen\n", "    import time\n\n    time.sleep(0.12)\n    return chosen\n")
-    slow = f"{sys.executable} {grade.write('adversary', wait)} --game={game}"
+    slow = grade.command("adversary", f"--game={game}", wait)
     assert lost_30_percent(grade.grade(f"{game}-adversary", slow, 1, "--players", "greedy"))
 
 
@@ -265,7 +262,7 @@ def test_a_tournament_player(grade: Grader, game: str) -> None:
     player = grade.write("tournament_player").rename("rival.py")
 
     def graded(*changes: Change) -> dict[str, Any]:
-        command = f"{sys.executable} {grade.write('tournament_player', *changes)} --game={game}"
+        command = grade.command("tournament_player", f"--game={game}", *changes)
         rival = f"{sys.executable} {player} --game={game}"
         return grade.grade(f"{game}-tournament", command, 2, "--players", rival)
 

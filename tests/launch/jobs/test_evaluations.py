@@ -99,17 +99,18 @@ def test_a_sweep_and_its_evaluations(monkeypatch):
     Path("small.yaml").write_text(YAML)
     Path("two.yaml").write_text("{at_once: 2, cores: 1}\n")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    words = ["submit", "small.yaml", "--seeds", "3", "--on", "two.yaml", "--then-evaluate"]
+    words = ["submit", "small.yaml", "--seeds", "1-2", "--on", "two.yaml", "--then-evaluate"]
     words += ["--games", "40", "--parts", "2", "--plies", "2", "--search", "expectimax"]
     command = [sys.executable, "-m", "launch", *words]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert text.count(": started, ") == 1 + 2 + 1
+    assert text.count(": started, ") == 2 + 4 + 2
     results = [json.loads(file.read_text()) for file in sorted(Path("runs").glob("*/*/*expectimax-p2-40games*.json"))]
-    assert [result["training_seed"] for result in results] == [3]
-    assert f"{results[0]['score_mean']:,.0f}" in text.splitlines()[-1]
+    assert [result["training_seed"] for result in results] == [1, 2]
+    for result in results:
+        assert f"{result['score_mean']:,.0f}" in text.splitlines()[-3 + result["training_seed"]]
     again = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert "started" not in again
-    assert again.splitlines()[-1] == text.splitlines()[-1]
+    assert again.splitlines()[-2:] == text.splitlines()[-2:]
 
 
 @pytest.mark.usefixtures("_run")
