@@ -34,8 +34,8 @@ from launch.cli import exit_code_of
 from launch.commands.parser import Parser
 from launch.errors import UserError
 from launch.experiment.checkpoints import FOLDER, State, write_checkpoint
-from launch.experiment.environment import project_version
 from launch.experiment.experiment import Experiment, load_experiment
+from launch.experiment.machine_info import project_version
 from launch.experiment.metrics_file import METRICS_FILE
 from launch.experiment.processes import Processes
 from launch.files import write_text

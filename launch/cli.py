@@ -92,7 +92,7 @@ class _Version(argparse.Action):
     """Print the version, which is looked up only now."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from launch.experiment.environment import project_version
+        from launch.experiment.machine_info import project_version
 
         print(f"muzero2048 {project_version()}")
         parser.exit()

@@ -64,7 +64,7 @@ import json, sys
 from pathlib import Path
 
 import jax
-from launch.experiment.environment import environment
+from launch.experiment.machine_info import environment
 
 work, file = Path(sys.argv[1]), Path(sys.argv[2])
 result = {**environment(), "devices": [f"{d.platform} {d.device_kind}" for d in jax.devices()], "parts": {}}

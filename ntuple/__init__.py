@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # the same names as in _MODULES: tests/test_public_names.py c
     from ntuple.players.player import NTuplePlayer as NTuplePlayer
     from ntuple.players.player import RandomPlayer as RandomPlayer
     from ntuple.players.player import load_ntuple_player as load_ntuple_player
-    from ntuple.tables.placement import available_cores as available_cores
+    from ntuple.tables.cpu_placement import available_cores as available_cores
 
 _MODULES = {
     "Analysis": "core.interfaces",
@@ -67,7 +67,7 @@ _MODULES = {
     "PlayedGame": "game.rollout",
     "RandomPlayer": "players.player",
     "Rules": "game.bitboard",
-    "available_cores": "tables.placement",
+    "available_cores": "tables.cpu_placement",
     "load_expectimax_player": "expectimax.player",
     "load_mcts_player": "mcts.player",
     "load_ntuple_player": "players.player",

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from muzero2048.game.family import FamilyGame
+from muzero2048.game.family_env import FamilyGame
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.core.games.definition import Game
 from ntuple.core.games.known import GAMES

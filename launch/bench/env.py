@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from launch.bench.rows import BenchRow, best_seconds
 from launch.progress import numbered
 from muzero2048.game.env import STEP_DRAWS, Board, BoardGame, Game2048
-from muzero2048.game.family import FamilyGame
+from muzero2048.game.family_env import FamilyGame
 from ntuple.core.games.known import GAMES
 
 MEASURED_SECONDS = 0.4  # target length of a repeat

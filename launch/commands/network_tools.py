@@ -21,8 +21,8 @@ from launch.errors import UserError
 from launch.evaluation.loading import Checkpoint
 from launch.experiment import checkpoints
 from launch.experiment.checkpoints import State
-from launch.experiment.environment import project_version
 from launch.experiment.experiment import Experiment, RunConfig
+from launch.experiment.machine_info import project_version
 from launch.experiment.processes import Processes
 from ntuple import NTupleConfig
 from ntuple.files.checkpoint_file import differences, shape_of

@@ -63,7 +63,7 @@ class Against:
         from ntuple.expectimax.heuristic import make_heuristic
         from ntuple.game.any_game import make_game_rules
         from ntuple.players.one_by_one import load_afterstate_values
-        from ntuple.tables.placement import available_cores
+        from ntuple.tables.cpu_placement import available_cores
 
         rules = make_game_rules(game, rows, columns)
         config = ExpectimaxConfig(plies=self.plies, opponent=self.opponent)  # type: ignore[arg-type]

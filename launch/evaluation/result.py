@@ -16,8 +16,8 @@ from launch.evaluation.search_options import SearchChoice
 from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
 from launch.experiment import registry
 from launch.experiment.checkpoints import State
-from launch.experiment.environment import command_line, machine, project_version
 from launch.experiment.experiment import Experiment
+from launch.experiment.machine_info import command_line, machine, project_version
 from launch.files import write_json, write_text
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Games

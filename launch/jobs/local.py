@@ -24,7 +24,7 @@ from launch.jobs.cluster import ClusterConfig
 from launch.jobs.queue import LocalQueue, local_queue
 from launch.jobs.tasks import PlannedTask
 from launch.signals import STOPPED, StopSignals
-from ntuple.tables.placement import cores_by_node
+from ntuple.tables.cpu_placement import cores_by_node
 
 FAILED = 1  # exit code if a task has failed
 GPUS = "CUDA_VISIBLE_DEVICES"

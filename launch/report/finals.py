@@ -13,7 +13,7 @@ from launch.evaluation.intervals import Interval, student
 from launch.evaluation.result import last_of_each_search
 from launch.evaluation.summary import SCORE_BINS
 from launch.experiment import registry
-from launch.experiment.environment import ENVIRONMENT_FILE, accelerators
+from launch.experiment.machine_info import ENVIRONMENT_FILE, accelerators
 from launch.report.curves import key_label
 from launch.report.runs import Run
 

@@ -15,9 +15,9 @@ from launch.evaluation.seeds import training_evaluation_seed
 from launch.evaluation.summary import summarize, value_metrics
 from launch.experiment import checkpoints, registry
 from launch.experiment.checkpoints import State
-from launch.experiment.environment import project_version, record_environment
 from launch.experiment.experiment import CONFIG_FILE, Experiment
 from launch.experiment.interfaces import Learner
+from launch.experiment.machine_info import project_version, record_environment
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import MetricsFile, drop_rows_after
 from launch.experiment.processes import Processes

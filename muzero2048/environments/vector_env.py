@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from muzero2048.environments.checks import SEEDS, board_sides, many_actions, many_seeds, state_space, whole_number
 from muzero2048.environments.drawing import board_picture
 from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame, where
-from muzero2048.game.family import make_board_game
+from muzero2048.game.family_env import make_board_game
 from ntuple.core.games.known import find_game
 
 

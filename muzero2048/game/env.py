@@ -2,12 +2,12 @@
 
 Actions: up, right, down, left = 0..3. A cell holds the level of its tile, in 2048 log2; 0 = empty. Cells are numbered
 row by row from the top left. `S` = number of spawn codes, the chance events of the rules; in 2048 these are 2 H W
-codes: 2 * cell + (1 if the tile is a 4 else 0). The other games: family.py.
+codes: 2 * cell + (1 if the tile is a 4 else 0). The other games: family_env.py.
 
-A board is a tuple of H words uint32[*B], one word per row, one byte per cell (game/words.py). Moves are then arithmetic
-on whole words. They need no tables, so tiles may be of any size, and XLA vectorises them over the batch. Keep boards as
-separate words inside a jitted loop: with a stacked array [*B, H], XLA fuses and recomputes every row for every cell (9x
-slower on a CPU).
+A board is a tuple of H words uint32[*B], one word per row, one byte per cell (game/packed_lines.py). Moves are then
+arithmetic on whole words. They need no tables, so tiles may be of any size, and XLA vectorises them over the batch.
+Keep boards as separate words inside a jitted loop: with a stacked array [*B, H], XLA fuses and recomputes every row for
+every cell (9x slower on a CPU).
 
 In games whose positions have more than tiles, such as a hint of the next tile, a board has one more word. An
 observation of a board is all of it in bytes, for networks and replay: `O` bytes, the N cells first.
@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8, UInt32
 
-from muzero2048.game.words import UNIT_BITS, mirror, nth_set_bit, occupied, scale_draw, slide, transpose
+from muzero2048.game.packed_lines import UNIT_BITS, mirror, nth_set_bit, occupied, scale_draw, slide, transpose
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.rules import FOUR_SHARE
 

@@ -1,4 +1,4 @@
-"""Moves of lines in any game of the family: arithmetic on the words of words.py, derived from `Game.merge`.
+"""Moves of lines in any game of the family: arithmetic on the words of packed_lines.py, derived from `Game.merge`.
 
 The pairs of levels that merge are written as a few ranges, so that all pairs of a line are compared at the same time:
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Array, UInt32
 
-from muzero2048.game.words import close_gaps, look_up, occupied
+from muzero2048.game.packed_lines import close_gaps, look_up, occupied
 from ntuple.core.games.definition import Game
 
 _ONES, _TOPS = np.uint32(0x01010101), np.uint32(0x80808080)

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from muzero2048.game.env import Board, BoardGame, where
-from muzero2048.game.words import mix
+from muzero2048.game.packed_lines import mix
 from muzero2048.training.calibration import Mark, follow, init_mark
 
 MOVES_A_CALL = 64  # moves of every lane in one call to the device

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from muzero2048.game.words import mix
+from muzero2048.game.packed_lines import mix
 from muzero2048.search.base import ILLEGAL
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import Bounds, complete_q, normalize, scale_q

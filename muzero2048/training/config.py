@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muzero2048.game.family import num_spawn_codes
+from muzero2048.game.family_env import num_spawn_codes
 from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from ntuple.core.games.definition import Game

@@ -1,7 +1,7 @@
 """The environment of a training: the only place that chooses it."""
 
 from muzero2048.game.env import BoardGame
-from muzero2048.game.family import make_board_game
+from muzero2048.game.family_env import make_board_game
 from muzero2048.training.config import TrainingConfig
 
 

@@ -35,7 +35,7 @@ from ntuple.endgames.layout import (
 from ntuple.endgames.pattern import CELLS, SIDE, Pattern
 from ntuple.game.bitboard import ROW, U15, ZERO, transpose
 from ntuple.game.jit import inline, kernel
-from ntuple.tables.placement import available_cores
+from ntuple.tables.cpu_placement import available_cores
 
 Layer = NDArray[np.float32]  # values of the boards of one sum
 

@@ -38,7 +38,7 @@ from ntuple.exact.solver import (
 from ntuple.game.any_game import AnyRules, afterstate
 from ntuple.game.bitboard import U15, Board, decode, encode, is_same, max_cell
 from ntuple.game.jit import kernel
-from ntuple.tables.placement import available_cores
+from ntuple.tables.cpu_placement import available_cores
 
 ACTIONS = ("up", "right", "down", "left")
 CHUNK = 1 << 11  # states of one task

@@ -56,7 +56,7 @@ from ntuple.game.bitboard import Board, Rules, count_cells, is_same, kth_cell, m
 from ntuple.game.family import FIFTH
 from ntuple.game.family_events import encode_state
 from ntuple.game.jit import inline, kernel
-from ntuple.tables.placement import available_cores
+from ntuple.tables.cpu_placement import available_cores
 
 Codes = NDArray[np.uint64]  # canonical boards, ascending
 

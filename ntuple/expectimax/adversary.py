@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ntuple.core.interfaces import Analysis, Games, Watch, unwatched
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic
-from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.opponent import go_on_against, worst_placement
+from ntuple.expectimax.search_memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.game.any_game import AnyRules, afterstate, goals_of
 from ntuple.game.bitboard import Board
 from ntuple.game.episode import BOARD_HI, COLUMNS, board_of, spawn_code

@@ -9,7 +9,16 @@ import numpy as np
 
 from ntuple.core.rules import DOWN, FOUR_SHARE, LEFT, RIGHT, UP
 from ntuple.expectimax.heuristic import Heuristic, heuristic_value
-from ntuple.expectimax.memory import FRAME, MOVED, POINTS, REMEMBERED, ExpectimaxSettings, Memory, key_of, slot_of
+from ntuple.expectimax.search_memory import (
+    FRAME,
+    MOVED,
+    POINTS,
+    REMEMBERED,
+    ExpectimaxSettings,
+    Memory,
+    key_of,
+    slot_of,
+)
 from ntuple.game.any_game import AnyRules, count_placements, place_points, placement, places
 from ntuple.game.bitboard import (
     ONE,

@@ -21,7 +21,7 @@ import numpy as np
 
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import leaf_value
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
+from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.game.any_game import (
     AnyRules,
     count_placements,

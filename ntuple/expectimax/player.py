@@ -10,15 +10,15 @@ from ntuple.core.interfaces import Analysis
 from ntuple.endgames.guide import load_endgames
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import analyse_boards, play_on
+from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
-from ntuple.tables.placement import available_cores
 
 QUICK_PLIES = 3
 QUICK_MOVES = 256  # made by one call of the kernel with up to QUICK_PLIES: 20 ms; deeper or timed searches make one

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
-from ntuple.expectimax.memory import NO_BOARD, ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.expectimax.opponent import least_value
+from ntuple.expectimax.search_memory import NO_BOARD, ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, count_cells, is_same, kth_cell, level_at, max_cell
 from ntuple.game.clock import seconds

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ntuple.expectimax.config import LEAST_BITS, ExpectimaxConfig
 from ntuple.expectimax.leaves import leaf_value
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.search import play_on
+from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.game.any_game import AnyRules, count_placements, placement, places
 from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS

@@ -10,8 +10,8 @@ from ntuple.core.opponents import CHANCE, OpponentName
 from ntuple.core.rules import check_sides
 from ntuple.core.settings import Settings, Share, group, setting
 from ntuple.mcts.config import MCTSConfig
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.patterns import count_levels, parse_network, table_sizes
-from ntuple.tables.placement import available_cores
 from ntuple.tables.stages import Stages, make_stages
 
 MOST_PLACES = 2**32  # largest number of entries of a tuple: an index has 32 bits
@@ -30,7 +30,7 @@ HINTS = f"game={'|'.join(name for name, game in GAMES.items() if game.num_hints 
 
 
 class TargetSearchConfig(Settings, prefix="target.search"):
-    """The search whose value of the best move is the target (Guei 2023, sec. 4.3.4; ntuple/td/planning.py)."""
+    """The search whose value of the best move is the target (Guei 2023, sec. 4.3.4; ntuple/td/mcts_target.py)."""
 
     simulations: int = setting(
         1, "N~, simulations of each move in training; 1: no search.", at_least=1, at_most=MCTSConfig.MOST_SIMULATIONS

@@ -21,13 +21,13 @@ from ntuple.game.episode import COLUMNS
 from ntuple.learning.config import NTupleConfig, TargetSearchConfig
 from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
+from ntuple.tables.cpu_placement import pin
 from ntuple.tables.network import Network
-from ntuple.tables.placement import pin
+from ntuple.td.against_opponent import make_placing
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
-from ntuple.td.placing import make_placing
-from ntuple.td.planning import make_planning
+from ntuple.td.mcts_target import make_planning
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
 from ntuple.td.targets import EXPECTED, history_length

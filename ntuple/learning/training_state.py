@@ -34,9 +34,9 @@ from ntuple.files.stored_network import (
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.patterns import Pattern, parse_network
-from ntuple.tables.placement import available_cores
 from ntuple.tables.record_fields import WEIGHT, read_field, write_field
 from ntuple.td.step_sizes import MEMORY_BITS
 

@@ -18,8 +18,8 @@ from ntuple.mcts.search import make_search
 from ntuple.mcts.tree import MCTSTree, make_tree
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
-from ntuple.tables.placement import available_cores
 
 SIMULATIONS_A_CALL = 100_000  # of the kernel, in several moves: 50 ms
 SEARCH_STREAMS = np.uint64(0x6D637473)  # the searches of a game draw from other streams than its spawns

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ntuple.expectimax.memory import key_of, slot_of
+from ntuple.expectimax.search_memory import key_of, slot_of
 from ntuple.game.any_game import AnyRules, count_placements, drawn_placement, place_points, placement, places
 from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.clock import seconds

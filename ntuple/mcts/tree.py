@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.expectimax.memory import NO_BOARD
+from ntuple.expectimax.search_memory import NO_BOARD
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, most_events, places
 from ntuple.game.bitboard import Board, count_cells, is_same
 from ntuple.game.episode import Row, board_of, last_afterstate

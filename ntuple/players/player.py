@@ -18,8 +18,8 @@ from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, analyse_at_random, analyse_by_network, words_of
 from ntuple.players.greedy import GAMES_A_THREAD, Scratch, best_move, has_legal_move, look_ahead, make_scratch
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
-from ntuple.tables.placement import available_cores
 from ntuple.td.state_and_q import AFTERSTATES, KINDS, play_values
 
 TASKS_A_THREAD = 16  # tasks for each thread of the pool: enough that all threads finish at about the same time

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.known import find_game
-from ntuple.tables import placement
+from ntuple.tables import cpu_placement
 from ntuple.tables.layout import PAIRED, line_order, make_digits, make_order, make_salts
 from ntuple.tables.patterns import (
     NIBBLE_LEVELS,
@@ -105,13 +105,13 @@ def make_network(
     fields = index_fields(network, rows, columns, symmetry, values, levels)
     sizes = table_sizes(parse_network(network, rows, columns), levels, values)
     cut = make_stages(stages, find_game(game, rows, columns))
-    weights = placement.zeros(sum(sizes) * hints * (cut.thresholds.size + 1))
+    weights = cpu_placement.zeros(sum(sizes) * hints * (cut.thresholds.size + 1))
     initial = initial_weight(v_init, len(fields["symmetries"]), len(sizes))
     if initial:
         weights[:] = initial
     return Network(
         weights=weights,
-        memory=placement.zeros(0 if memory_bits is None else weights.size << memory_bits),
+        memory=cpu_placement.zeros(0 if memory_bits is None else weights.size << memory_bits),
         memory_bits=np.uint64(memory_bits or 0),
         part_size=np.uint64(sum(sizes)),
         hints=np.uint64(hints),

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.game.jit import chosen_by_type, field_type, inline, kernel
-from ntuple.tables import placement
+from ntuple.tables import cpu_placement
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
 from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
-from ntuple.tables.placement import available_cores
 
 
 def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,7 +104,7 @@ def promoted(network: Network) -> Network:
     """
     if network.promotion is None:
         return network
-    weights, size = placement.zeros(network.weights.size), int(network.part_size)
+    weights, size = cpu_placement.zeros(network.weights.size), int(network.part_size)
 
     def write_out(stage: int, m: int, start: int, end: int) -> None:
         _write_out(network, np.uint64(stage), m, weights[stage + start : stage + end])

@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.tables import placement
+from ntuple.tables import cpu_placement
+from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.layout import TablePlace, read_table, write_table
 from ntuple.tables.network import Network
-from ntuple.tables.placement import available_cores
 
 WEIGHT = 0  # number of the field of weights; the step size rule has the fields from 1 on
 
@@ -85,5 +85,5 @@ def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, Tab
 
 def with_memory(network: Network, memory_bits: int) -> Network:
     """Return the network, which shares its weights, with new memory of the step size rule, all 0."""
-    memory = placement.zeros(network.weights.size << memory_bits)
+    memory = cpu_placement.zeros(network.weights.size << memory_bits)
     return network._replace(memory=memory, memory_bits=np.uint64(memory_bits))

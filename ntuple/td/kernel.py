@@ -40,10 +40,10 @@ from ntuple.players.greedy import (
 )
 from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
+from ntuple.td.against_opponent import Placing, place_against
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
-from ntuple.td.placing import Placing, place_against
-from ntuple.td.planning import Planning, planned_move
+from ntuple.td.mcts_target import Planning, planned_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
 from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify

@@ -64,7 +64,7 @@ def test_a_program_that_does_not_fit_ends_with_a_line(toy_yaml: Path, mistake, m
         main(["train", "toy.yaml", "run.name=other"])
 
 
-@pytest.mark.parametrize("config", ["muzero/tiny", "deep_td/td-cnn-2x2"])
+@pytest.mark.parametrize("config", ["muzero/tiny", pytest.param("deep_td/td-cnn-2x2", marks=pytest.mark.slow)])
 def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
     experiment = load_experiment(CONFIGS / f"{config}.yaml")
     said = registry.memory(experiment.learner, experiment.settings)

@@ -55,7 +55,7 @@ def test_a_search_without_a_player_is_that_of_the_network(words: str, found: str
     assert found in captured.out
 
 
-@pytest.mark.parametrize("options", [[], ["--half"]])
+@pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.slow), ["--half"]])
 def test_a_network_of_another_learner_is_converted_for_play_alone(options: list[str]):
     assert main(["network", "convert", "muzero", *options, "--out", "copy"]) == 0
     assert read_checkpoint(find_checkpoint(Path("copy"))) == read_checkpoint(HERE / "muzero")

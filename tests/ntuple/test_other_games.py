@@ -14,9 +14,9 @@ from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.known import GAMES
 from ntuple.core.settings import from_plain
 from ntuple.expectimax.config import ExpectimaxConfig
-from ntuple.expectimax.memory import make_memory
-from ntuple.expectimax.memory import make_search as make_expectimax
 from ntuple.expectimax.search import search_moves
+from ntuple.expectimax.search_memory import make_memory
+from ntuple.expectimax.search_memory import make_search as make_expectimax
 from ntuple.game import family, family_events
 from ntuple.game.any_game import has_move, make_game_rules, opening, turned_afterstate
 from ntuple.game.bitboard import Board, decode
@@ -233,7 +233,7 @@ def exact(game: Game) -> tuple[Exact, FamilyRules, Network]:
     [
         pytest.param(GAMES["2584"], id="2584", marks=pytest.mark.slow),
         pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow),
-        pytest.param(ANYWHERE, id="threes"),
+        pytest.param(ANYWHERE, id="threes", marks=pytest.mark.slow),
     ],
 )
 def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
@@ -262,10 +262,10 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
 
 TARGETS = [
     {"method": "lambda_return", "steps": 3, "direction": "backward"},
-    {"method": "delayed"},
-    {"method": "expected"},
 ]
 MORE_TARGETS = [
+    {"method": "delayed"},
+    {"method": "expected"},
     {"method": "td"},
     {"method": "td", "direction": "backward"},
     {"method": "n_step", "steps": 3},
@@ -301,6 +301,7 @@ def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(target: dic
         assert learner.player().play(4000, 3).score.mean() == pytest.approx(float(solved.start), rel=0.04)
 
 
+@pytest.mark.slow
 def test_values_of_states_and_actions_are_learned_too() -> None:
     for values, network in (("state", "0123"), ("action", "0123")):
         plain = {"game": "2584", "rows": 2, "columns": 2, "network": [network], "threads": 1, "values": values}
@@ -312,6 +313,7 @@ def test_values_of_states_and_actions_are_learned_too() -> None:
         assert score == pytest.approx(float(exact(GAMES["2584"])[0].start), rel=0.05)
 
 
+@pytest.mark.slow
 def test_all_starts_of_training_games_are_legal_positions() -> None:
     """Each kind of start on 4x4 Threes!: games go on from it, and no thread stops at a board that it cannot play."""
     kinds = [

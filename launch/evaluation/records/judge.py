@@ -20,7 +20,7 @@ from launch.evaluation.records.record import Kind, Mistake
 from launch.evaluation.records.spawn_law import Finding, SpawnLaw
 from launch.evaluation.result import read_result
 from launch.evaluation.summary import statistics_block, summarize, summary_line
-from launch.experiment.environment import project_version
+from launch.experiment.machine_info import project_version
 from launch.files import write_json
 from launch.output import print_json
 from ntuple import Games

@@ -14,18 +14,18 @@ from launch.evaluation.records.record import ACTIONS, CELLS, GameRecord, Kind, M
 from ntuple.core.games.definition import Game
 from ntuple.core.games.event_codes import count_codes, event_of
 from ntuple.core.games.game_2048 import GAME_2048
-from ntuple.game import verify
+from ntuple.game import replay_check
 from ntuple.game.any_game import make_game_rules
 
 _FAULTS = {
-    verify.ILLEGAL: Kind.ILLEGAL,
-    verify.AFTER_END: Kind.AFTER_END,
-    verify.OFF_BOARD: Kind.OFF_BOARD,
-    verify.OCCUPIED: Kind.OCCUPIED,
-    verify.PLACE: Kind.PLACE,
-    verify.TILE: Kind.TILE,
-    verify.HINT: Kind.HINT,
-    verify.REWARD: Kind.REWARD,
+    replay_check.ILLEGAL: Kind.ILLEGAL,
+    replay_check.AFTER_END: Kind.AFTER_END,
+    replay_check.OFF_BOARD: Kind.OFF_BOARD,
+    replay_check.OCCUPIED: Kind.OCCUPIED,
+    replay_check.PLACE: Kind.PLACE,
+    replay_check.TILE: Kind.TILE,
+    replay_check.HINT: Kind.HINT,
+    replay_check.REWARD: Kind.REWARD,
 }
 
 
@@ -86,10 +86,10 @@ def judge_with_spawns(line: str, rows: int, columns: int, game: Game = GAME_2048
 
 
 def _judge(read: Reading, rows: int, columns: int, game: Game) -> tuple[Judgement, Spawned]:
-    findings, moves = np.zeros(verify.FINDINGS, np.int64), len(read.actions)
+    findings, moves = np.zeros(replay_check.FINDINGS, np.int64), len(read.actions)
     afterstates, places = np.zeros((2, moves, rows * columns), np.uint8)
-    seen = verify.Seen(afterstates, places, np.zeros(moves, np.uint16))
-    verify.replay(
+    seen = replay_check.Seen(afterstates, places, np.zeros(moves, np.uint16))
+    replay_check.replay(
         make_game_rules(game.name, rows, columns),
         np.array(read.opening, np.int16),  # copies: numba would compile another kernel for a read-only or strided array
         np.array(read.actions, np.int8),
@@ -100,11 +100,11 @@ def _judge(read: Reading, rows: int, columns: int, game: Game) -> tuple[Judgemen
     )
     score, max_tile, moves, is_over, fault, number, earned = findings.tolist()
     mistake, first = read.mistake, game.initial_tiles + 1  # the number of the first move
-    if fault != verify.NOTHING:
+    if fault != replay_check.NOTHING:
         detail = _text_at(read, number, game)
-        if fault == verify.OFF_BOARD:
+        if fault == replay_check.OFF_BOARD:
             detail += f" on {rows}x{columns}"
-        if fault == verify.REWARD and read.rewards is not None:
+        if fault == replay_check.REWARD and read.rewards is not None:
             detail += f" claims {read.rewards[(number - first) // 2]} and earns {earned}"
         mistake = Mistake(_FAULTS[fault], number, detail)
     seconds = None if read.milliseconds is None else float(read.milliseconds.sum()) / 1000

@@ -13,7 +13,7 @@ from typing import Any
 from launch.errors import UserError, warn
 from launch.evaluation.intervals import Interval, student, student_of_rates, wilson
 from launch.evaluation.result import read_result
-from launch.experiment.environment import command_line, machine, project_version
+from launch.experiment.machine_info import command_line, machine, project_version
 from launch.files import write_json
 from launch.quantities import plural
 from launch.report.papers.plan import Scale, plan_row, run_name, trained_row, why_not

@@ -16,7 +16,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.result import FOLDER, last_of_each_search, read_result
 from launch.evaluation.result_columns import rates, reached_tiles
-from launch.experiment.environment import project_version
+from launch.experiment.machine_info import project_version
 from launch.files import write_text
 from launch.quantities import duration, short_number
 from launch.report.published.papers import BOARD, PaperResult, read_papers

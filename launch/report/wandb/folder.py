@@ -8,8 +8,8 @@ from launch.errors import UserError, warn
 from launch.evaluation import result as result_file
 from launch.evaluation.boards.notation import board_of
 from launch.evaluation.result import last_of_each_search, read_result
-from launch.experiment.environment import time_of
 from launch.experiment.experiment import Experiment
+from launch.experiment.machine_info import time_of
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import read_metrics
 from launch.files import write_text
@@ -94,7 +94,7 @@ def summary_of(folder: Path) -> dict[str, float | str]:
 def timed_rows(folder: Path) -> list[Row]:
     """Return the rows of a run, each with the time at which it was trained, which wandb shows in place of the present.
 
-    Rows whose time is unknown (launch/experiment/environment.py, `time_of`) are as they are.
+    Rows whose time is unknown (launch/experiment/machine_info.py, `time_of`) are as they are.
     """
     time = time_of(folder)
     timed = ((row, time(row["wall_hours"])) for row in read_metrics(folder))

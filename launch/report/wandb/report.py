@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from launch.evaluation.result_columns import GAMES, INTERVAL, rates, shown_tiles
-from launch.experiment.environment import project_version
+from launch.experiment.machine_info import project_version
 from launch.report.differences import COLUMNS, Difference, differences
 from launch.report.finals import Group, final_evaluations, make_groups
 from launch.report.runs import Run, read_runs

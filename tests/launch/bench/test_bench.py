@@ -102,7 +102,7 @@ def test_rows_of_the_learner_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
         learner.network_rows("small", config, (1,))
 
 
-@pytest.mark.parametrize("simulations", [4, 8])
+@pytest.mark.parametrize("simulations", [4, pytest.param(8, marks=pytest.mark.slow)])
 def test_the_work_of_a_move_is_that_of_its_evaluations(simulations: int) -> None:
     """A search evaluates the root, and one edge for each simulation.
 
@@ -174,6 +174,7 @@ def test_a_peer_that_is_no_program_or_fails_is_named(tmp_path: Path, monkeypatch
         ntuple.bench(("0123",), warm_moves=1000)
 
 
+@pytest.mark.slow
 def test_expectimax_is_measured_with_the_peer_on_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The network is small, and the peer checks its arguments."""
     peer = tmp_path / "peer"

@@ -124,6 +124,7 @@ def test_a_checkpoint_of_no_numbers_is_not_played(runs: list[Path], tmp_path: Pa
         assert "weights.safetensors: weights has 7 of 4,368 numbers that are infinite or NaN" in mistake(*words)
 
 
+@pytest.mark.slow
 def test_average_and_fold_of_a_promoted_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("1.yaml").write_text(CONFIG)
     words = ["ntuple.stages=[16,64,256]", "ntuple.promotion=both", "ntuple.v_init=320"]

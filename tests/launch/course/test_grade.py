@@ -133,6 +133,7 @@ def test_solvers(grade: Grader, game: str) -> None:
     assert "took too long for all answers" in late["faults"][-1]
 
 
+@pytest.mark.slow
 def test_value_iteration(grade: Grader) -> None:
     program = "value-iteration", "value_iteration", ""
     assert grade(*program, games=100)["points"] == 100
@@ -157,6 +158,7 @@ def test_wrong_and_slow_value_iteration(grade: Grader) -> None:
     assert "took too long for all answers" in late["faults"][-1]
 
 
+@pytest.mark.slow
 def test_a_learned_model(grade: Grader) -> None:
     program = "learned-model", "learned_model", "--samples=1000"
     right = grade(*program, games=100)
@@ -214,6 +216,7 @@ CHEATS = {  # placements
 BOTH_GAMES = pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.mark.slow), "threes"])
 
 
+@pytest.mark.slow
 @BOTH_GAMES
 def test_adversaries(grade: Grader, game: str) -> None:
     """The standard players are programs that start at once: the model solution of project 6."""
@@ -256,6 +259,7 @@ def test_adversaries_against_greedy(grade: Grader, game: str) -> None:
     assert lost_30_percent(grade.grade(f"{game}-adversary", slow, 1, "--players", "greedy"))
 
 
+@pytest.mark.slow
 @BOTH_GAMES
 def test_a_tournament_player(grade: Grader, game: str) -> None:
     """Too slow: as in project 5."""

@@ -11,6 +11,7 @@ import pytest
 from launch.cli import main
 
 
+@pytest.mark.slow
 def test_results_name_the_adversary(run: str, last_json: Callable[..., Any]) -> None:
     found = last_json("evaluate", run, "--against", "adversary", "--games", "20", "--seed", "3")
     assert found["search"] == "1ply-against-minimax-p1-small"

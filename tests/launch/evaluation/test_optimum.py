@@ -87,6 +87,7 @@ def test_exact_values_lose_nothing_at_any_depth(plies: int) -> None:
     assert losses(NTuplePlayer(RULES, exact_network(), threads=1)).max() < 1e-3
 
 
+@pytest.mark.slow
 def test_expectimax_without_values_is_optimal_when_deep_enough() -> None:
     """The search reaches the end of the game from late states; in the others a deeper search loses less."""
     network = make_network(WHOLE, 2, 3, 0.0)
@@ -136,7 +137,8 @@ def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float
     assert together.mean() == pytest.approx(OPTIMUM, abs=4 * error)
 
 
-@pytest.mark.parametrize("root", ["gumbel", pytest.param("puct", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("root", ["gumbel", "puct"])
 def test_the_tree_search_of_the_true_game(root: str) -> None:
     """MuZero's search with an untrained network: its moves lose less with more simulations of the true game."""
     lost = []

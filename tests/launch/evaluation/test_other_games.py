@@ -153,6 +153,7 @@ def test_values_are_held_against_returns(capsys: pytest.CaptureFixture) -> None:
     assert json.loads(capsys.readouterr().out)["values"]["games"] == 4
 
 
+@pytest.mark.slow
 def test_regret_is_what_the_score_lacks(capsys: pytest.CaptureFixture) -> None:
     """Threes! on 2x3: the mean regret and the mean score make up the optimum, within the error of 400 games."""
     words = ["ntuple.game=threes", "ntuple.rows=2", "ntuple.columns=3", "run.name=small"]

@@ -283,6 +283,7 @@ def muzero_run() -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
 def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys, mistake):
     own = _evaluate(capsys)
@@ -300,6 +301,7 @@ def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys, mistake):
     assert "muzero has no 1ply" in mistake("evaluate runs/one --search 1ply")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sharding info not provided")
 def test_muzero_gives_records_and_moves_too(muzero_run: Path, capsys):
     assert main(["evaluate", "runs/one", "--games", "3", "--simulations", "4", "--records", "games.txt"]) == 0

@@ -112,7 +112,7 @@ def test_two_processes_write_one_run_as_one_process_does(toy_yaml: Path) -> None
     assert len(json.loads((RUN / "environment.json").read_text())) == 1
 
 
-@pytest.mark.parametrize("struck", [0, 1])
+@pytest.mark.parametrize("struck", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_signal_to_one_stops_both_at_one_step_saved(toy_yaml: Path, struck: int) -> None:
     with _toys("toy.env_steps=100_000", "run.save_minutes=0", "run.evaluate_env_steps=0") as running:
         _wait_for_rows(running, 3)

@@ -179,7 +179,9 @@ def test_consistency_by_hand() -> None:
     np.testing.assert_allclose(total, loss(model, data, LEARNED)[0] + 2.0 * np.mean(terms), rtol=1e-4)
 
 
-@pytest.mark.parametrize("config", [LEARNED, GROUNDED], ids=["residual_mlp", "grounded"])
+@pytest.mark.parametrize(
+    "config", [LEARNED, pytest.param(GROUNDED, marks=pytest.mark.slow)], ids=["residual_mlp", "grounded"]
+)
 def test_gradients_are_finite_and_reach_everything(config: MuZeroConfig) -> None:
     found = gradient(model_of(config), batch(), config)
     for path, leaf in jax.tree.leaves_with_path(found):
@@ -241,7 +243,9 @@ def test_information_of_a_constant_code() -> None:
     np.testing.assert_allclose(report.code_information, 0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("config", [LEARNED, GROUNDED], ids=["residual_mlp", "grounded"])
+@pytest.mark.parametrize(
+    "config", [LEARNED, pytest.param(GROUNDED, marks=pytest.mark.slow)], ids=["residual_mlp", "grounded"]
+)
 def test_weights_multiply_the_losses_of_samples(config: MuZeroConfig) -> None:
     """If all other samples have weight 0, the loss of a sample of weight w is w / B times its loss alone."""
     model, data = model_of(config), batch()

@@ -134,6 +134,7 @@ def test_self_play_is_greedy_from_the_planned_share_on() -> None:
     assert most_visited[:, 2].all()
 
 
+@pytest.mark.slow
 def test_averaged_parameters_follow_and_play() -> None:
     learner = shared_learner(WITH_OPTIONS)
     state, _ = learner.fill(learner.init(0))

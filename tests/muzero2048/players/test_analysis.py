@@ -113,8 +113,8 @@ def search_directly(case: Case, boards: np.ndarray, seeds: np.ndarray) -> Plan:
 
 
 @pytest.mark.parametrize("name", [
-    "gumbel", "td_afterstate",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("puct", "n-tuples", "q_learning")),
+    "gumbel",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("puct", "n-tuples", "td_afterstate", "q_learning")),
 ])  # fmt: skip
 def test_games_by_analysis_are_those_of_play(name: str) -> None:
     """Play games by analysis; the random numbers depend on seed, game and number of the move, as in `play`."""
@@ -145,8 +145,8 @@ def test_games_by_analysis_are_those_of_play(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [
-    "gumbel", "puct", "n-tuples", "afterstates",
-    *(pytest.param(name, marks=pytest.mark.slow) for name in ("one step", "mctx", "ties")),
+    "gumbel", "puct",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("n-tuples", "afterstates", "one step", "mctx", "ties")),
 ])  # fmt: skip
 def test_analysis_is_what_the_search_says(name: str) -> None:
     case, boards = case_of(name), some_boards()[1:]  # seven boards, padded to eight

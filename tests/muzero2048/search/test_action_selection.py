@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mctx._src import seq_halving
 
-from muzero2048.game.words import mix
+from muzero2048.game.packed_lines import mix
 from muzero2048.search.action_selection import (
     argmax,
     inverse_cdf,

@@ -40,8 +40,8 @@ BASE = SearchConfig(simulations=40, value_scale=10.0)
 # The first four contain every option. All eight contain every pair of options of two fields.
 CONFIGS = [
     ("gumbel", "puct", "ratio", "node"),
-    ("gumbel", "gumbel", "deficit", "fixed"),
-    ("puct", "puct", "quasi_random", "fixed"),
+    pytest.param("gumbel", "gumbel", "deficit", "fixed", marks=pytest.mark.slow),
+    pytest.param("puct", "puct", "quasi_random", "fixed", marks=pytest.mark.slow),
     ("puct", "gumbel", "sampled", "node"),
     pytest.param("puct", "gumbel", "ratio", "fixed", marks=pytest.mark.slow),
     pytest.param("puct", "puct", "deficit", "node", marks=pytest.mark.slow),

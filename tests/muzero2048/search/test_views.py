@@ -97,7 +97,7 @@ def test_q_is_the_mean_over_turned_boards(
     assert differ > 1.0  # the network is not symmetric
 
 
-@pytest.mark.parametrize("search", [PUCT, GUMBEL, PLIES])
+@pytest.mark.parametrize("search", [PUCT, *(pytest.param(one, marks=pytest.mark.slow) for one in (GUMBEL, PLIES))])
 def test_all_views_of_a_board_get_the_same_move(search: SearchConfig | NetworkExpectimaxConfig) -> None:
     boards, player = boards_of(3, 3), player_of(search, 3, 3)
     found = analyse(player, boards)

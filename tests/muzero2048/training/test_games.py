@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from muzero2048.game.env import Game2048
-from muzero2048.game.family import FamilyGame
+from muzero2048.game.family_env import FamilyGame
 from muzero2048.game.symmetry import symmetries, view_cells
 from muzero2048.muzero.batches import Sequence, make_batch, view_sequence
 from muzero2048.players.lanes import open_lanes, play_lanes

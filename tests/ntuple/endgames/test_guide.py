@@ -40,8 +40,8 @@ def positions(count: int) -> np.ndarray:
     ("kind", "settings"),
     [
         (ExpectimaxPlayer, {"plies": 1}),
-        (MCTSPlayer, {"simulations": 5}),
-        (MCTSPlayer, {"simulations": 40} | MEAN),
+        pytest.param(MCTSPlayer, {"simulations": 5}, marks=pytest.mark.slow),
+        pytest.param(MCTSPlayer, {"simulations": 40} | MEAN, marks=pytest.mark.slow),
         (MCTSPlayer, {"simulations": 40, "reuse": True} | DRAWN),
     ],
 )

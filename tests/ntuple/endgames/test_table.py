@@ -146,7 +146,9 @@ def test_sliding_tiles_of_a_board(tmp_path: Path) -> None:
     assert np.isnan(table.look_up(words(board))).all()
 
 
-@pytest.mark.parametrize("least", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize(
+    "least", [pytest.param(0.5, marks=pytest.mark.slow), 0.9, pytest.param(0.99, marks=pytest.mark.slow)]
+)
 def test_a_promise_is_kept(least: float, tmp_path: Path) -> None:
     """Games from boards with a promise in [least, least + 0.01], by the table's moves, build the target as often.
 

@@ -9,9 +9,9 @@ from reference import adversary as reference
 from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.known import find_game
 from ntuple.expectimax.config import ExpectimaxConfig
-from ntuple.expectimax.memory import Memory, make_memory, make_search
 from ntuple.expectimax.opponent import least_value, worst_placement
 from ntuple.expectimax.search import search_moves
+from ntuple.expectimax.search_memory import Memory, make_memory, make_search
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, make_game_rules
 from ntuple.game.bitboard import Board
 from ntuple.game.family_events import decode_state, encode_state

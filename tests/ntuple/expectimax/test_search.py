@@ -118,6 +118,7 @@ def test_least_probability_leaves_out_unlikely_spawns() -> None:
     assert_equal_moves(3, 3, random_network(), spread_boards(3, 3, 8), config, {"least_probability": 0.005})
 
 
+@pytest.mark.slow
 def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
     """With pruning by probability, the values are the same for small and large transposition tables."""
     boards, rules, network = spread_boards(3, 3, 20), make_rules(3, 3), random_network()
@@ -126,7 +127,10 @@ def test_what_is_left_out_does_not_depend_on_the_tables() -> None:
     np.testing.assert_allclose(one, other, rtol=2e-6, atol=2e-3)
 
 
-@pytest.mark.parametrize("settings", [{"stages": (0, 16, 32)}, {"stages": (0, 32), "promotion": "both"}])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param({"stages": (0, 16, 32)}, marks=pytest.mark.slow), {"stages": (0, 32), "promotion": "both"}],
+)
 def test_networks_of_several_stages(settings: dict[str, str]) -> None:
     network = random_network(**settings)
     if "promotion" in settings:

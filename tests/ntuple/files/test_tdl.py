@@ -97,6 +97,7 @@ def _blocks() -> tuple[np.ndarray, np.ndarray]:
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
 
 
+@pytest.mark.slow
 def test_its_weights_play_here_as_they_play_there() -> None:
     """The mean score equals that of TDL2048+.
 

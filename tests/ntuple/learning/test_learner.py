@@ -32,7 +32,7 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
     ("adaptive", "epsilon", "method", "start", "board"),
     [
         pytest.param(False, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
-        (True, 0.0, "td", "normal", {}),
+        pytest.param(True, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
         (False, 0.5, "td", "normal", {}),
         pytest.param(False, 0.5, "expected", "normal", {}, marks=pytest.mark.slow),
         (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games

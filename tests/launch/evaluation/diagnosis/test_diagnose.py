@@ -49,6 +49,7 @@ def test_a_learner_without_a_model_has_values_alone(toy_yaml: Path, capsys, monk
     assert "the learner 'toy' has nothing to diagnose without --games" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_values_beside_exact_values(run: str, last_json):
     assert main(["solve", "--board", "2x3", "--out", "2x3.solution"]) == 0
     words = ["diagnose", run, "--boards", "2", "--depth", "1", "--games", "40", "--solution", "2x3.solution"]

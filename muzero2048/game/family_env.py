@@ -30,7 +30,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 from muzero2048.game.env import Board, BoardGame, Game2048, add_tile
 from muzero2048.game.family_lines import merging, slide_family
 from muzero2048.game.openings import COUNT_BITS, DRAW_BITS, make_openings
-from muzero2048.game.words import look_up, mix, nth_set_bit, scale_word
+from muzero2048.game.packed_lines import look_up, mix, nth_set_bit, scale_word
 from ntuple.core.games.definition import MOST_LEVELS, Bag, Game
 from ntuple.core.games.event_codes import PlacedTile, event_code
 from ntuple.core.games.game_2048 import GAME_2048

@@ -10,8 +10,8 @@ import numpy as np
 
 from ntuple.core.opponents import OpponentName
 from ntuple.expectimax.config import ExpectimaxConfig
-from ntuple.expectimax.memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.expectimax.opponent import go_on_against
+from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import Board
 from ntuple.game.episode import Row

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from launch.errors import UserError
-from launch.experiment import environment
+from launch.experiment import machine_info
 
 
 def _git(*words: str) -> str:
@@ -17,20 +17,20 @@ def test_the_commit_is_that_of_this_code_alone(monkeypatch: pytest.MonkeyPatch, 
     _git("init")
     _git("commit", "--allow-empty", "-m", "first")
     commit = _git("rev-parse", "HEAD")
-    monkeypatch.setattr(environment, "ROOT", tmp_path.resolve())
-    assert environment.environment()["git"] == commit
+    monkeypatch.setattr(machine_info, "ROOT", tmp_path.resolve())
+    assert machine_info.environment()["git"] == commit
     Path("file").write_text("new")
-    assert environment.environment()["git"] == f"{commit}+changes"
+    assert machine_info.environment()["git"] == f"{commit}+changes"
     Path("site").mkdir()
-    monkeypatch.setattr(environment, "ROOT", tmp_path.resolve() / "site")
-    assert environment.environment()["git"] is None
+    monkeypatch.setattr(machine_info, "ROOT", tmp_path.resolve() / "site")
+    assert machine_info.environment()["git"] is None
 
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(name: str) -> str:
-        raise environment.PackageNotFoundError(name)
+        raise machine_info.PackageNotFoundError(name)
 
-    assert environment.project_version() == environment.version("muzero2048")
-    monkeypatch.setattr(environment, "version", nothing)
+    assert machine_info.project_version() == machine_info.version("muzero2048")
+    monkeypatch.setattr(machine_info, "version", nothing)
     with pytest.raises(UserError, match="install the checkout"):
-        environment.project_version()
+        machine_info.project_version()

@@ -13,8 +13,8 @@ import pytest
 from ntuple import NTupleLearner
 from ntuple.learning import threads
 from ntuple.learning.config import NTupleConfig
-from ntuple.tables import placement
-from ntuple.tables.placement import (
+from ntuple.tables import cpu_placement
+from ntuple.tables.cpu_placement import (
     DEFAULT,
     _listed,
     _policy,
@@ -73,16 +73,16 @@ def test_pages_are_put_where_they_shall_be():
 
 def test_tables_are_spread_where_there_are_several_sockets(monkeypatch: pytest.MonkeyPatch):
     asked = []
-    monkeypatch.setattr(placement, "interleave", lambda array, nodes: asked.append((array.size, nodes)) is None)
+    monkeypatch.setattr(cpu_placement, "interleave", lambda array, nodes: asked.append((array.size, nodes)) is None)
     for nodes, policy in (([0], DEFAULT), ([0, 2], DEFAULT), ([0, 2], BIND)):
-        monkeypatch.setattr(placement, "own_nodes", lambda nodes=nodes: nodes)
-        monkeypatch.setattr(placement, "_policy", lambda policy=policy: policy)
-        assert not placement.zeros(5).any()
+        monkeypatch.setattr(cpu_placement, "own_nodes", lambda nodes=nodes: nodes)
+        monkeypatch.setattr(cpu_placement, "_policy", lambda policy=policy: policy)
+        assert not cpu_placement.zeros(5).any()
     assert asked == [(5, [0, 2])]
-    monkeypatch.setattr(placement, "_policy", lambda: None)
-    monkeypatch.setattr(placement, "interleave", lambda array, nodes: False)
+    monkeypatch.setattr(cpu_placement, "_policy", lambda: None)
+    monkeypatch.setattr(cpu_placement, "interleave", lambda array, nodes: False)
     with pytest.warns(UserWarning, match="lets no process spread its memory"):
-        placement.zeros(5)
+        cpu_placement.zeros(5)
 
 
 def test_what_numactl_says_is_heard():
@@ -91,7 +91,7 @@ def test_what_numactl_says_is_heard():
         pytest.skip("the system does not tell")
     assert _policy() == DEFAULT
     code = (
-        "import ctypes, platform; from ntuple.tables.placement import _libc, _policy\n"
+        "import ctypes, platform; from ntuple.tables.cpu_placement import _libc, _policy\n"
         "call = {'x86_64': 238, 'aarch64': 237}[platform.machine()]  # set_mempolicy\n"
         "failed = _libc().syscall(call, 2, ctypes.byref(ctypes.c_ulong(1)), ctypes.c_ulong(65))\n"
         "print(None if failed else _policy())"
@@ -103,7 +103,7 @@ def test_what_numactl_says_is_heard():
 def test_the_learner_pins_its_threads_and_spreads_its_tables(monkeypatch: pytest.MonkeyPatch):
     pinned, spread = [], []
     monkeypatch.setattr(threads, "pin", lambda thread, threads: pinned.append((thread, threads)))
-    monkeypatch.setattr(placement, "zeros", lambda count: spread.append(count) or np.zeros(count, np.float32))
+    monkeypatch.setattr(cpu_placement, "zeros", lambda count: spread.append(count) or np.zeros(count, np.float32))
     config = NTupleConfig(rows=2, columns=2, network="01", threads=3, env_steps=400, report_env_steps=200)
     learner = NTupleLearner(config, seed=1)
     learner.advance()
@@ -118,7 +118,7 @@ def test_the_nodes_of_this_process_are_those_of_its_cores(tmp_path: Path, monkey
         (tmp_path / f"node{node}").mkdir()
         (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
     (tmp_path / "node_ids").mkdir()
-    monkeypatch.setattr(placement, "NODES", tmp_path)
+    monkeypatch.setattr(cpu_placement, "NODES", tmp_path)
     assert own_nodes() == [1, 11]
 
 
@@ -126,7 +126,7 @@ def test_cores_of_one_node_are_neighbours(tmp_path: Path, monkeypatch: pytest.Mo
     for node, cores in ((0, "0,2,4"), (1, "1,3,5")):
         (tmp_path / f"node{node}").mkdir()
         (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
-    monkeypatch.setattr(placement, "NODES", tmp_path)
+    monkeypatch.setattr(cpu_placement, "NODES", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2, 3, 4})
     assert cores_by_node() == [0, 2, 4, 1, 3]
 
@@ -138,7 +138,7 @@ def test_lists_of_cores():
 
 @pytest.mark.parametrize("count", [5, 100_000, 1 << 22])
 def test_tables_begin_a_cache_line(count: int):
-    array = placement.zeros(count)
+    array = cpu_placement.zeros(count)
     assert array.size == count
     assert array.ctypes.data % 64 == 0
     assert array.flags.c_contiguous

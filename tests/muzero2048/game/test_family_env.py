@@ -14,7 +14,7 @@ import pytest
 import scipy.stats
 
 from muzero2048.game.env import STEP_DRAWS, BoardGame, Game2048
-from muzero2048.game.family import FamilyGame
+from muzero2048.game.family_env import FamilyGame
 from muzero2048.game.symmetry import symmetries, view_cells, view_spawn_codes
 from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Afterstate, Game, State
 from ntuple.core.games.event_codes import event_of
@@ -69,7 +69,7 @@ def jitted(name: str, rows: int, columns: int) -> dict[str, Callable[..., Any]]:
 
 
 def observation(game: Game, position: State | Afterstate) -> list[int]:
-    """Return the bytes of a state or an afterstate, written from the description in family.py."""
+    """Return the bytes of a state or an afterstate, written from the description in family_env.py."""
     cells = [list(line) for line in position.board]
     if isinstance(position, Afterstate) and game.placement != "anywhere":
         for row, column in position.places:

@@ -16,7 +16,7 @@ from ntuple.learning.schedule import method_at
 from ntuple.players.greedy import look_ahead, make_scratch
 from ntuple.tables.network import Network
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, UPDATES, Training, train
-from ntuple.td.planning import SALT, make_planning, planned_move
+from ntuple.td.mcts_target import SALT, make_planning, planned_move
 from tests.ntuple.drivers import exact_network, to_board, to_reference, value
 from tests.ntuple.learning.trainings import learn
 
