@@ -29,10 +29,10 @@ from ntuple.core.settings import list_text
 from ntuple.game.bitboard import Rules
 from ntuple.game.episode import COLUMNS
 from ntuple.players.greedy import make_scratch
-from ntuple.players.memory_use import chase, gather, touch
+from ntuple.players.memory_bench import chase, gather, touch
 from ntuple.tables.cpu_placement import LINE
+from ntuple.tables.file_order import read_field
 from ntuple.tables.network import VIEWS, Network
-from ntuple.tables.record_fields import read_field
 from ntuple.td.step_sizes import SECOND, forget
 
 LOADS = 2_000_000

@@ -26,7 +26,7 @@ from ntuple import NTupleConfig, NTupleLearner
 from ntuple.core.settings import list_text
 from ntuple.files.stored_network import StoredNetwork
 from ntuple.learning.config import StepSizeConfig
-from ntuple.tables.record_fields import read_field
+from ntuple.tables.file_order import read_field
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"

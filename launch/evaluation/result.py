@@ -112,7 +112,7 @@ def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) 
 
         measures.append(partial(regret_of, load_solution(outputs.solution, game, rows, columns)))
     if outputs.endgames:
-        from launch.evaluation.records.endgames import load_table, losses_of  # needs numba
+        from launch.evaluation.records.endgame_loss import load_table, losses_of  # needs numba
 
         if (game, rows, columns) != (GAME_2048.name, 4, 4):
             raise UserError(f"--endgame {outputs.endgames[0]}: tables are of 2048 on 4x4; leave out --endgame")

@@ -22,7 +22,7 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.training.array_files import load_network
-from muzero2048.training.games import make_game
+from muzero2048.training.make_game import make_game
 
 
 @dataclass(frozen=True)

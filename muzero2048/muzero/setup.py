@@ -14,7 +14,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.losses import LossReport
 from muzero2048.muzero.selfplay import PlayStatistics, add_play
 from muzero2048.training.devices import Devices, Shardings, make_shardings
-from muzero2048.training.games import make_game
+from muzero2048.training.make_game import make_game
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, make_replay
 

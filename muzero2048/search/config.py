@@ -100,7 +100,7 @@ class SearchConfig(Settings, prefix="search"):
     inside: Literal["puct", "gumbel"] = setting("puct", "Rule at the decision nodes below the root.")
     chance: Literal["ratio", "deficit", "quasi_random", "sampled", "weighted"] = setting(
         "deficit",
-        "Rule at the chance nodes (muzero2048/search/action_selection.py), where a code of probability p has n of N "
+        "Rule at the chance nodes (muzero2048/search/inner_rules.py), where a code of probability p has n of N "
         "visits. ratio: largest p / (n + 1). deficit: largest p (N + 1) - n. quasi_random: golden-ratio sequence. "
         "sampled: random. weighted: each code once, in order of probability; the value is the expectation over all "
         "codes, with the value of the afterstate for those not visited, instead of the mean over visits.",

@@ -16,8 +16,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
-from muzero2048.search.action_selection import possible
 from muzero2048.search.base import Dynamics
+from muzero2048.search.inner_rules import possible
 from muzero2048.search.tree import UNVISITED, Path, Trees, row_numbers
 
 BLOCKS, LEAST_BLOCK = 4, 32  # on a CPU: blocks of rows per evaluation, and the least number of rows in a block

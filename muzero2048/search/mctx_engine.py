@@ -9,7 +9,7 @@ chosen. Edges follow the conventions of models/base.py, with one discount per mo
     chance event            0               1          V(s)
 
 A Gumbel root is selected by mctx's own function. All other rules at the nodes are those of search/root_rules.py and
-search/action_selection.py.
+search/inner_rules.py.
 """
 
 import dataclasses
@@ -23,9 +23,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
-from muzero2048.search.action_selection import DECISION_RULES, node_seed, possible, select_code
 from muzero2048.search.base import ILLEGAL, Dynamics, Root, Statistics
 from muzero2048.search.config import SearchConfig
+from muzero2048.search.inner_rules import DECISION_RULES, node_seed, possible, select_code
 from muzero2048.search.qtransforms import complete_q, scale_q
 from muzero2048.search.root_rules import ROOT_RULES
 

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from muzero2048.search.action_selection import argmax, possible, select_puct
 from muzero2048.search.base import ILLEGAL, Root, Share, Statistics
 from muzero2048.search.config import SearchConfig
+from muzero2048.search.inner_rules import argmax, possible, select_puct
 from muzero2048.search.qtransforms import complete_q, scale_q
 
 

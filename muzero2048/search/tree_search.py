@@ -15,10 +15,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.game.env import NUM_ACTIONS
-from muzero2048.search.action_selection import CHANCE_RULES, DECISION_RULES, node_seed, select_code
 from muzero2048.search.base import Dynamics, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.expansion import expand
+from muzero2048.search.inner_rules import CHANCE_RULES, DECISION_RULES, node_seed, select_code
 from muzero2048.search.qtransforms import widen
 from muzero2048.search.root_rules import ROOT_RULES
 from muzero2048.search.tree import UNVISITED, Path, Trees, expected_value, plant, row_numbers

@@ -15,8 +15,8 @@ from jaxtyping import Array, Float, Int, UInt32
 
 from muzero2048.game.env import Board, BoardGame
 from muzero2048.game.symmetry import symmetries, view_cells
-from muzero2048.search.action_selection import argmax, node_seed
 from muzero2048.search.base import Plan
+from muzero2048.search.inner_rules import argmax, node_seed
 
 
 def plan_views(

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.endgames.guide import Guide, guide_values
+from ntuple.expectimax.downgrading import downgraded
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
 from ntuple.expectimax.opponent import least_value
 from ntuple.expectimax.search_memory import NO_BOARD, ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
-from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, count_cells, is_same, kth_cell, level_at, max_cell
+from ntuple.game.bitboard import ZERO, Board, count_cells, is_same, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of
 from ntuple.game.jit import chosen_by_type, field_type, kernel
@@ -116,31 +117,6 @@ def _value_after_for(
 
 
 value_after = chosen_by_type(value_after, _value_after_for)
-
-
-@kernel
-def downgraded(board: Board, threshold: np.uint64) -> Board:
-    """Return the board with all tiles above its largest missing tile halved (Guei 2023, eq. 33).
-
-    A tile is missing if it is smaller than the largest one and not on the board. The board is returned unchanged if no
-    tile is missing, or if its tiles, as bits of one number, are below `threshold`.
-    """
-    tiles = ZERO
-    for cell in range(16):
-        tiles |= (ONE << level_at(board, cell)) & ~ONE
-    largest = max_cell(board)
-    missing = largest - 1
-    while missing > 0 and (tiles >> np.uint64(missing)) & ONE:
-        missing -= 1
-    if tiles < threshold or missing <= 0:
-        return board
-    lo, hi = ZERO, ZERO
-    for cell in range(16):
-        level = level_at(board, cell)
-        level -= np.uint64(np.int64(level) > missing)
-        lo |= (level & U15) << np.uint64(4 * cell)
-        hi |= (level >> U4) << np.uint64(4 * cell)
-    return Board(lo, hi)
 
 
 @kernel

@@ -12,11 +12,11 @@ from ntuple.core.settings import list_text
 from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
 from ntuple.files.safetensors import Tensors
 from ntuple.learning.config import NTupleConfig
+from ntuple.tables.file_order import read_field, write_field
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network
 from ntuple.tables.patterns import Pattern, network_texts, parse_network, table_sizes, view_cells
 from ntuple.tables.promotion import promoted
-from ntuple.tables.record_fields import read_field, write_field
 from ntuple.td.step_sizes import FIRST, SECOND, THIRD
 
 WEIGHTS_FILE = "weights.safetensors"

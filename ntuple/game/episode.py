@@ -8,7 +8,7 @@
     FIRST                  learners: number of the first move of the episode
     CAROUSEL               learners: stage of the carousel in which the episode began
     IS_WHOLE               learners: 1 if the episode began with two tiles, else 0
-    BLOCK_LO, BLOCK_HI     learners: the last afterstate that entered a block (ntuple.td.blocks)
+    BLOCK_LO, BLOCK_HI     learners: the last afterstate that entered a block (ntuple.td.block_carousel)
     PLACED                 points of the tiles that were placed since the last move; not written in 2048
 
 A row has 128 bytes, so that two threads never write to the same cache line.

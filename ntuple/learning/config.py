@@ -178,7 +178,7 @@ class CarouselConfig(Settings, prefix="start.carousel"):
 
 
 class BlocksConfig(Settings, prefix="start.blocks"):
-    """Start in the block that follows the one in which the game ended (TDL2048+, option -b; ntuple/td/blocks.py)."""
+    """Start in the block after the one in which the game ended (TDL2048+, option -b; ntuple/td/block_carousel.py)."""
 
     tile: int = setting(
         2048, "Block tile, a power of 2: a block is the set of tiles from it on.", at_least=8, at_most=2**17

@@ -25,10 +25,10 @@ from ntuple.learning.threads import Stretch, make_thread_games, run_threads
 from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
+from ntuple.tables.file_order import with_memory
 from ntuple.tables.network import Network
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
-from ntuple.tables.record_fields import with_memory
 from ntuple.td.kernel import GAMES, UPDATES
 from ntuple.td.state_and_q import KINDS
 from ntuple.td.step_sizes import MEMORY_BITS, forget

@@ -35,9 +35,9 @@ from ntuple.learning.config import NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
+from ntuple.tables.file_order import WEIGHT, read_field, write_field
 from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.patterns import Pattern, parse_network
-from ntuple.tables.record_fields import WEIGHT, read_field, write_field
 from ntuple.td.step_sizes import MEMORY_BITS
 
 

@@ -8,7 +8,7 @@
                  algorithm 5). The stages may differ from those of the network, so a network of one stage can use it.
     blocks       2048 alone, the carousel of TDL2048+: an episode that ended in a block of large tiles is followed by
                  one in the next block, on a board made from the last afterstate that entered a block
-                 (ntuple.td.blocks). Unlike there, the afterstate on which an episode begins does not learn.
+                 (ntuple.td.block_carousel). Unlike there, the afterstate on which an episode begins does not learn.
     boundary     an afterstate with which an earlier game entered the first stage that is trained: the later stages
                  learn alone (Guei 2023, sec. 3.4.2). Games begin with two tiles until `boundary.size` afterstates are
                  known; frozen stages play these games and learn nothing.
@@ -44,7 +44,7 @@ from ntuple.game.rng import bounded, mix, step
 from ntuple.learning.config import StartConfig
 from ntuple.tables.entries import stage_of
 from ntuple.tables.stages import Stages
-from ntuple.td.blocks import next_block
+from ntuple.td.block_carousel import next_block
 from ntuple.td.history import History
 
 NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP, BLOCKS, BOUNDARY = range(6)

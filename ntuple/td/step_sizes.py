@@ -40,7 +40,7 @@ from ntuple.tables.promotion import by_promotion, weight_of
 TD, TC, AUTOSTEP = range(3)
 RULES = {"td": TD, "tc": TC, "autostep": AUTOSTEP}
 MEMORY_BITS = {"tc": 1, "autostep": 2}  # log2 of the floats that a rule keeps for each weight (Network.memory)
-# Fields (ntuple.tables.record_fields) of this memory. TC has E and A; Autostep has h, v and log(a S M / first).
+# Fields (ntuple.tables.file_order) of this memory. TC has E and A; Autostep has h, v and log(a S M / first).
 FIRST, SECOND, THIRD = range(1, 4)
 
 

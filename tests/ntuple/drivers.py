@@ -10,9 +10,9 @@ from ntuple.game.bitboard import ONE, Board, Rules, afterstate, count_cells, dec
 from ntuple.game.jit import kernel
 from ntuple.game.rng import mix, step
 from ntuple.tables.entries import Lookup, _find_plainly, find_entries, make_lookup
+from ntuple.tables.file_order import write_field
 from ntuple.tables.layout import place_of_index, reorder
 from ntuple.tables.network import VIEWS, Network, make_network
-from ntuple.tables.record_fields import write_field
 from ntuple.tables.values import value_at
 from ntuple.td.step_sizes import TD, StepSize
 

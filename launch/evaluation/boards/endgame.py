@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.notation import format_position, parse_position
-from launch.evaluation.records.endgames import load_table
+from launch.evaluation.records.endgame_loss import load_table
 from launch.evaluation.result import check_new_file
 from launch.experiment.machine_info import project_version
 from launch.memory import available_bytes, size_text

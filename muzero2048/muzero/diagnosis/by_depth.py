@@ -14,7 +14,7 @@ from muzero2048.muzero.diagnosis.depth_errors import depth_errors
 from muzero2048.muzero.diagnosis.one_move import buffer_boards
 from muzero2048.muzero.network_player import load_model, network_setting
 from muzero2048.players.search_player import Params, SearchSetting, compile_play
-from muzero2048.training.games import make_game
+from muzero2048.training.make_game import make_game
 from muzero2048.training.replay import ReplayState
 
 SPAWN_BOARDS = 128  # boards whose afterstates are tried with all their spawns

@@ -18,7 +18,7 @@ from muzero2048.game.env import Board
 from muzero2048.models.base import Model
 from muzero2048.search.base import Plan, Root
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.policies import make_root, plan
+from muzero2048.search.plan import make_root, plan
 from tests.settings import configured
 
 from ..toy_model import (

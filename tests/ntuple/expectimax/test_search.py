@@ -14,9 +14,9 @@ from reference.positions import as_board, spread_boards
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.core.interfaces import SoFar
 from ntuple.expectimax.config import ExpectimaxConfig, HeuristicConfig
+from ntuple.expectimax.downgrading import downgraded
 from ntuple.expectimax.heuristic import make_heuristic
 from ntuple.expectimax.player import ExpectimaxPlayer, make_heuristic_player
-from ntuple.expectimax.search import downgraded
 from ntuple.game.bitboard import Board
 from ntuple.game.rollout import states_of
 from ntuple.tables.entries import make_lookup

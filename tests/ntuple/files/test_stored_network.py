@@ -10,7 +10,7 @@ from ntuple.files.checkpoint_file import load_tensors, save_tensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
-from ntuple.tables.record_fields import read_field
+from ntuple.tables.file_order import read_field
 from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
 

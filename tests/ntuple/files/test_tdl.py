@@ -9,8 +9,8 @@ import pytest
 
 from ntuple import NTuplePlayer, make_rules
 from ntuple.files.tdl import FileTable, WeightFile, make_name, read_w, stage_and_pattern, table_title, write_w
+from ntuple.tables.file_order import write_field
 from ntuple.tables.network import make_network
-from ntuple.tables.record_fields import write_field
 
 
 def _table(digits: int, width: int, weights: bytes, size: int, length: int, more: bytes = b"") -> bytes:

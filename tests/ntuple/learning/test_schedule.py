@@ -4,7 +4,7 @@ import numpy as np
 
 from ntuple import NTupleLearner
 from ntuple.learning.config import StepSizeConfig
-from ntuple.tables.record_fields import read_field
+from ntuple.tables.file_order import read_field
 from ntuple.td.step_sizes import SECOND
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 

@@ -12,7 +12,7 @@ from ntuple.files.stored_network import StoredNetwork, filled_network, load_stor
 from ntuple.game.bitboard import make_rules
 from ntuple.learning import threads
 from ntuple.learning.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
-from ntuple.tables.record_fields import read_field
+from ntuple.tables.file_order import read_field
 from ntuple.td.kernel import Training, train
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 

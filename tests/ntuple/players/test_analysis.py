@@ -13,9 +13,9 @@ from ntuple.game.bitboard import afterstate, decode, turned_afterstate
 from ntuple.game.episode import COLUMNS, RNG, begin_game, board_of, go_on, set_board, write_result
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
+from ntuple.tables.file_order import read_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
 from ntuple.td.state_and_q import AFTERSTATES, KINDS
 from tests.ntuple.drivers import random_network, to_board, to_reference
 from tests.ntuple.td.test_state_and_q import ActionNetwork, move_value

@@ -7,10 +7,10 @@ from reference import rules as reference_rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import make_lookup
+from ntuple.tables.file_order import read_field
 from ntuple.tables.layout import make_salts
 from ntuple.tables.network import VIEWS, index_fields, make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
 from tests.ntuple.drivers import entries, find_plainly, positions, random_network, to_board, value
 
 # The second network lists scattered cells in any order, so that every cell is a run of its own.

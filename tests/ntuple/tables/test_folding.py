@@ -5,10 +5,10 @@ import pytest
 from ntuple.files.stored_network import StoredNetwork
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
+from ntuple.tables.file_order import read_field, write_field
 from ntuple.tables.folding import containing
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_cells
-from ntuple.tables.record_fields import read_field, write_field
 from tests.ntuple.drivers import random_network, value
 
 

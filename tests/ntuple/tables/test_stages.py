@@ -7,9 +7,9 @@ from reference import rules
 
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import stage_of
+from ntuple.tables.file_order import read_field, write_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field, write_field
 from ntuple.tables.stages import SCHEMES, make_stages
 from ntuple.td.step_sizes import TD, update
 from tests.ntuple.drivers import entries, step_size, to_board, value

@@ -23,7 +23,7 @@ from ntuple.game.episode import (
 from ntuple.game.rng import stream
 from ntuple.learning.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
 from ntuple.tables.stages import make_stages
-from ntuple.td.blocks import next_block
+from ntuple.td.block_carousel import next_block
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.starts import Starts, begin_next, make_starts, watch
 from tests.ntuple.drivers import to_board, to_reference

@@ -11,9 +11,9 @@ from reference.positions import random_game
 
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import Lookup
+from ntuple.tables.file_order import WEIGHT, read_field
 from ntuple.tables.network import Network, make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import WEIGHT, read_field
 from ntuple.tables.values import value_at
 from ntuple.td.step_sizes import (
     AUTOSTEP,

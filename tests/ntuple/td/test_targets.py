@@ -19,9 +19,9 @@ from ntuple.game.jit import kernel
 from ntuple.learning.config import StartConfig
 from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
+from ntuple.tables.file_order import read_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.record_fields import read_field
 from ntuple.tables.stages import make_stages
 from ntuple.tables.values import value_at
 from ntuple.td.history import LONGEST_GAME, make_history, remember

@@ -1,7 +1,7 @@
 import numpy as np
 
+from ntuple.tables.file_order import read_field, with_memory, write_field
 from ntuple.tables.network import make_network
-from ntuple.tables.record_fields import read_field, with_memory, write_field
 from tests.ntuple.drivers import random_network
 
 

@@ -15,7 +15,7 @@ from muzero2048.players.lanes import open_lanes, play_lanes
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.search.views import view_boards
 from muzero2048.training.actor import DRAWS, init_actor, step_actor
-from muzero2048.training.games import make_game
+from muzero2048.training.make_game import make_game
 from ntuple.core.games.known import GAMES
 from ntuple.core.games.threes import THREES, THREES_SMALL
 from tests.muzero2048.toy_model import small_config

@@ -11,7 +11,8 @@ import pytest
 from mctx._src import seq_halving
 
 from muzero2048.game.packed_lines import mix
-from muzero2048.search.action_selection import (
+from muzero2048.search.config import SearchConfig
+from muzero2048.search.inner_rules import (
     argmax,
     inverse_cdf,
     node_seed,
@@ -19,7 +20,6 @@ from muzero2048.search.action_selection import (
     select_gumbel,
     select_puct,
 )
-from muzero2048.search.config import SearchConfig
 from muzero2048.search.root_rules import halving_schedule
 from tests.muzero2048.toy_model import nodes_of_mctx, random_nodes
 from tests.settings import configured

@@ -1,0 +1,31 @@
+"""Tile-downgrading (Guei 2023, sec. 3.4.3): a search sees smaller tiles, which training has met more often."""
+
+import numpy as np
+
+from ntuple.game.bitboard import ONE, U4, U15, ZERO, Board, level_at, max_cell
+from ntuple.game.jit import kernel
+
+
+@kernel
+def downgraded(board: Board, threshold: np.uint64) -> Board:
+    """Return the board with all tiles above its largest missing tile halved (Guei 2023, eq. 33).
+
+    A tile is missing if it is smaller than the largest one and not on the board. The board is returned unchanged if no
+    tile is missing, or if its tiles, as bits of one number, are below `threshold`.
+    """
+    tiles = ZERO
+    for cell in range(16):
+        tiles |= (ONE << level_at(board, cell)) & ~ONE
+    largest = max_cell(board)
+    missing = largest - 1
+    while missing > 0 and (tiles >> np.uint64(missing)) & ONE:
+        missing -= 1
+    if tiles < threshold or missing <= 0:
+        return board
+    lo, hi = ZERO, ZERO
+    for cell in range(16):
+        level = level_at(board, cell)
+        level -= np.uint64(np.int64(level) > missing)
+        lo |= (level & U15) << np.uint64(4 * cell)
+        hi |= (level >> U4) << np.uint64(4 * cell)
+    return Board(lo, hi)
