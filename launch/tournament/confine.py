@@ -5,6 +5,8 @@ that takes time.
 
     BYTES       address space of each process; 0: no limit
     PROCESSES   how many more processes the user may have; without effect for root
+    tasks       in a namespace its processes and threads are at most MOST_TASKS, also for root (Linux 6.14): a program
+                that doubles its processes could stop the whole machine before it is ended
     CORES       that it may use, where the system can bind a process to cores (Linux); 0: all
     life        on Linux it ends with this process, and this process with the one that started it
     namespaces  where the system lets a process have them (Linux), the program has no network, and its processes are in
@@ -21,6 +23,8 @@ import sys
 PR_SET_PDEATHSIG = 1
 NEWNS, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000  # flags of unshare(2)
 NOSUID, NODEV, NOEXEC, RECURSIVE, PRIVATE = 2, 4, 8, 0x4000, 0x40000  # flags of mount(2)
+MOST_TASKS = 1024
+OWN_MOST_TASKS = (6, 14)  # Linux from which on the limit of a namespace is its own, and not that of the machine
 NOT_FOUND = 127  # exit code of a shell for a program that is not there
 SIGNALLED = 128  # a shell's exit code for a program that was ended by a signal, less the signal's number
 
@@ -52,6 +56,18 @@ def unshare() -> bool:
     return call is not None and 0 in map(call, (flags, NEWUSER | flags))
 
 
+def limit_tasks() -> None:
+    """Limit the processes and threads of this namespace, where it has a limit of its own."""
+    release = os.uname().release.split(".")
+    if tuple(int(number) for number in release[:2] if number.isdigit()) < OWN_MOST_TASKS:
+        return
+    try:
+        with open("/proc/sys/kernel/pid_max", "w") as file:
+            file.write(str(MOST_TASKS))
+    except OSError:
+        pass  # it may not be written here
+
+
 def hide_processes() -> None:
     """Mount /proc anew in a namespace of processes and mounts: command lines of others may hold secrets, as a seed."""
     if LIBRARY.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None) == 0:  # else the mount would not be ours alone
@@ -77,6 +93,7 @@ def main(most_bytes: int, more_processes: int, cores: int, command: list[str]) -
             return code if code >= 0 else SIGNALLED - code
         die_with_parent()
         hide_processes()
+        limit_tasks()
     try:
         os.execvp(command[0], command)
     except OSError as error:

@@ -16,6 +16,7 @@ import pytest
 from launch.cli import main, make_parser
 from launch.evaluation.seeds import final_evaluation_seed
 from ntuple.core.games.known import GOALS
+from tests.slow import others_slow
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +41,12 @@ def test_a_path_that_no_system_has(words: list[str], mistake):
 
 
 @pytest.mark.parametrize(
-    "words", ["evaluate random --games 4", "config ntuple", "moves heuristic --plies 1 --position", "solve --board 2x2"]
+    "words",
+    others_slow(
+        ["evaluate random --games 4", "config ntuple", "moves heuristic --plies 1 --position", "solve --board 2x2"],
+        "evaluate random --games 4",
+        "config ntuple",
+    ),
 )
 def test_json_is_alone_on_the_standard_output(words: str, capsys):
     position = ["2 0 0 2 / 0 0 0 0 / 0 0 0 0 / 0 0 0 4"] if words.endswith("--position") else []

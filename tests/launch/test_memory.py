@@ -74,7 +74,12 @@ def test_the_state_of_a_learner_on_the_device_takes_what_was_said(config: str):
 
 @pytest.mark.parametrize(
     ("fraction", "average", "stages", "count"),
-    [(0.5, 0, "2^3", 8), (0.0, 0, "2^3", 8), (0.5, 500, "2^3", 8), (0.5, 0, "[]", 1)],
+    [
+        (0.5, 0, "2^3", 8),
+        pytest.param(0.0, 0, "2^3", 8, marks=pytest.mark.slow),
+        (0.5, 500, "2^3", 8),
+        pytest.param(0.5, 0, "[]", 1, marks=pytest.mark.slow),
+    ],
     ids=["tc", "td", "average", "one-stage"],
 )
 def test_an_n_tuple_learner_takes_what_was_said(tmp_path: Path, fraction: float, average: int, stages: str, count: int):

@@ -29,6 +29,7 @@ from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.patterns import parse_network, view_cells
 from tests.ntuple.drivers import find, find_plainly, value_of
+from tests.slow import others_slow
 
 OTHERS = [name for name in GAMES if name != "2048"]
 # Threes! whose next tile may be placed anywhere: what follows then depends on board, hint and bag alone. With a bag of
@@ -48,7 +49,7 @@ def back(board: Board) -> Board:
     return Board(*map(np.uint64, board))
 
 
-@pytest.mark.parametrize("levels", [17, 20, 24, 32])
+@pytest.mark.parametrize("levels", others_slow([17, 20, 24, 32], 17, 32))
 @pytest.mark.parametrize(("shape", "text"), [((4, 4), "012456,0145,f1a"), ((2, 3), "0123,14"), ((3, 3), "01258")])
 def test_an_index_has_one_digit_for_each_cell(levels: int, shape: tuple[int, int], text: str) -> None:
     rules, patterns = make_family_rules(GAMES["2584"], *shape), parse_network(text, *shape)
@@ -158,7 +159,11 @@ GREEDY = {12: (106, 25, 5), 24: (234, 42, 25), 48: (520, 68, 41), 96: (1173, 106
 
 
 @pytest.mark.parametrize(
-    "known", [pytest.param(RANDOM, id="random", marks=pytest.mark.slow), pytest.param(GREEDY, id="greedy")]
+    "known",
+    [
+        pytest.param(RANDOM, id="random", marks=pytest.mark.slow),
+        pytest.param(GREEDY, id="greedy", marks=pytest.mark.slow),
+    ],
 )
 def test_simple_players_of_threes_score_as_those_of_the_course(known: dict[int, tuple[int, int, int]]) -> None:
     """The greedy player of the course makes the first of equal moves, as 1 ply does with all values 0."""

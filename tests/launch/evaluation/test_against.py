@@ -22,6 +22,7 @@ def test_results_name_the_adversary(run: str, last_json: Callable[..., Any]) -> 
     assert found["score_mean"] < drawn["score_mean"] / 2
 
 
+@pytest.mark.slow
 def test_the_search_expects_the_adversary_unless_told_otherwise(run: str, last_json: Callable[..., Any]) -> None:
     words = ("evaluate", run, "--search", "expectimax", "--plies", "2", "--games", "200", "--seed", "3", "--against")
     right = last_json(*words, "expectiminimax")

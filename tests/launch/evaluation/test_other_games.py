@@ -82,7 +82,10 @@ BOARDS = {
 }
 
 
-@pytest.mark.parametrize("search", [[], ["--search", "expectimax"], ["--search", "mcts", "--simulations", "50"]])
+@pytest.mark.parametrize(
+    "search",
+    [[], ["--search", "expectimax"], pytest.param(["--search", "mcts", "--simulations", "50"], marks=pytest.mark.slow)],
+)
 def test_moves_are_valued(search: list[str], capsys: pytest.CaptureFixture) -> None:
     for game, board in BOARDS.items():
         assert main(["moves", f"runs/{game}", "--position", board, "--json", *search]) == 0

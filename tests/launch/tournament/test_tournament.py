@@ -12,19 +12,20 @@ from pathlib import Path
 import pytest
 
 from launch.cli import main
+from launch.tournament.confine import MOST_TASKS, OWN_MOST_TASKS
 from launch.tournament.processes import below
 from launch.tournament.program import CONFINE, Limits, Program, ProgramError, confined
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 PLAIN = (EXAMPLES / "arena_player.py").read_text()
 HEAD, LOOP, BODY = PLAIN.partition("for line in sys.stdin:\n")
-# What a program does at its third question of a game. "fork" doubles its processes without end.
+# What a program does at its third question of a game. "fork" starts processes without end.
 WRONG = {
     "crash": "sys.exit(1)",
     "hang": "while True: pass",
     "flood": "print('#1 ' + 'x' * 100_000, flush=True)",
     "cheat": "print('#1 09', flush=True); continue",  # a tile that the game never places, and no move
-    "fork": "import os\n        while True: os.fork()",
+    "fork": "import os, time\n        while True: os.fork() or time.sleep(600); time.sleep(0.002)",
     "late": "import os, time\n        os.fork() or (os.setsid(), time.sleep(600))\n        sys.exit(1)",
 }
 LIMITS = ("--move-seconds", "0.5", "--rounds", "1")
@@ -81,15 +82,17 @@ def dead_children() -> set[int]:
 
 
 def test_faults_lose_and_leave_nothing_behind(programs: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    if not may_fork_without_end():
-        del programs["fork"]
+    fork = programs.pop("fork")
     before, dead = below([os.getpid()]), dead_children()
     assert main(["tournament", *programs.values(), *LIMITS, "--out", "out"]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert table[1][:3] == ["plain", *[str(len(programs) - 1)] * 2]
-    faults = {
-        game["at_fault"]: game["fault"] for game in games("out") if "plain" in (game["player"], game["adversary"])
-    }
+    played = games("out")
+    if may_fork_without_end():  # against one player, since it takes all cores
+        assert main(["tournament", programs["plain"], fork, *LIMITS, "--out", "forking"]) == 0
+        played += games("forking")
+        programs["fork"] = fork
+    faults = {game["at_fault"]: game["fault"] for game in played if "plain" in (game["player"], game["adversary"])}
     expected = {
         "crash": "ended during the game",
         "hang": "took too long for a move: more than 0.5 s",
@@ -119,6 +122,17 @@ def test_a_program_sees_no_command_line_of_others() -> None:
     if not may_mount():
         pytest.skip("this system lets a process mount no /proc")
     assert run.stdout == "1\n"
+
+
+def test_a_program_has_no_more_tasks_than_the_limit_of_its_namespace() -> None:
+    """Where a namespace has no limit of its own, that of the machine stays."""
+    script = "print(open('/proc/sys/kernel/pid_max').read())"
+    run = subprocess.run(
+        confined([sys.executable, "-S", "-c", script], Limits()), capture_output=True, text=True, check=True
+    )
+    if not may_mount() or tuple(map(int, os.uname().release.split(".")[:2])) < OWN_MOST_TASKS:
+        pytest.skip("a namespace has no limit of its own here")
+    assert int(run.stdout) == MOST_TASKS
 
 
 def test_a_program_has_no_more_memory_than_its_limit() -> None:

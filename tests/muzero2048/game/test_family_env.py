@@ -19,6 +19,7 @@ from muzero2048.game.symmetry import symmetries, view_cells, view_spawn_codes
 from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Afterstate, Game, State
 from ntuple.core.games.event_codes import event_of
 from ntuple.core.games.known import GAMES
+from tests.slow import others_slow
 
 NAMES = sorted(GAMES)
 # These mix others: 2584-hard has the moves of 2584, threes-far-side the places of threes-easy.
@@ -276,7 +277,7 @@ def test_spawns_have_the_law_of_the_events(name: str, hint: int, board: tuple[tu
         assert moved[i].tolist() == observation(game, events[int(codes[i])].state)
 
 
-@pytest.mark.parametrize("name", SOME_SLOW)
+@pytest.mark.parametrize("name", others_slow(NAMES, "2584", "threes"))
 def test_openings_of_a_small_board_have_their_law(name: str) -> None:
     """All openings of 2x3; in games that begin with nine tiles the size is 3x4, and the law that of some features."""
     game, draws = GAMES[name], 60_000
@@ -311,7 +312,7 @@ def test_openings_of_a_small_board_have_their_law(name: str) -> None:
     assert scipy.stats.chi2_contingency(table).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("name", SOME_SLOW)
+@pytest.mark.parametrize("name", others_slow(NAMES, "2584", "threes", "threes-small"))
 def test_steps_follow_the_definition(name: str) -> None:
     """Check each step of random play: points of move and placement, and the new game after the end."""
     game, shape, batch = GAMES[name], (2, 3), 64

@@ -19,8 +19,10 @@ from muzero2048.models.make import make_model
 from muzero2048.networks.trunks import Tower, planes
 from tests.muzero2048.toy_model import KINDS, random_model, small_config
 from tests.settings import configured
+from tests.slow import others_slow
 
 B, BINS, CODES = 6, 16, 12
+SOME_SLOW = others_slow(KINDS, "residual_mlp", "grounded", "cells")  # the others mix them
 # A random grounded model predicts moves that change the sum of the tiles. Their reward is 0 by definition.
 NO_REWARD = [(kind, name) for kind in ("grounded", "grounded_se_resnet") for name in ("reward", "reward_loss")]
 
@@ -57,7 +59,7 @@ def some_outputs(kind: str, dtype: str = "float32") -> tuple[Model, tuple[jax.Ar
     return model, inputs, outputs(model, *inputs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_SLOW)
 def test_shapes(kind: str) -> None:
     _, _, found = some_outputs(kind)
     expected = {"policy": (B, 4), "chance": (B, CODES), "reward": (B,), "reward_loss": (B,)}
@@ -69,7 +71,7 @@ def test_shapes(kind: str) -> None:
             assert len(np.unique(np.asarray(output).round(4), axis=0)) > 1, f"{name} is the same for all boards"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_SLOW)
 def test_optimistic_values(kind: str) -> None:
     """A new network predicts `optimistic_value` for all boards and afterstates; its other outputs do not change."""
     config = small_config(kind)
@@ -84,7 +86,7 @@ def test_optimistic_values(kind: str) -> None:
         np.testing.assert_array_equal(found[name], ordinary[name])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_SLOW)
 def test_true_afterstates(kind: str) -> None:
     """`represent_afterstate` is h(afterstate cells) in grounded models, phi(h(cells), action) in all others."""
     model, (cells, action, _), _ = some_outputs(kind)
@@ -100,7 +102,7 @@ def test_true_afterstates(kind: str) -> None:
     assert jnp.abs(found - (of_move if model.grounded else of_cells)).max() > 0.1
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_SLOW)
 def test_a_board_does_not_see_its_batch_mates(kind: str) -> None:
     model, inputs, together = some_outputs(kind)
     among_others = outputs(model, *(jnp.roll(x, 1, axis=0).at[2].set(x[2]) for x in inputs))
@@ -108,7 +110,7 @@ def test_a_board_does_not_see_its_batch_mates(kind: str) -> None:
         np.testing.assert_allclose(output[2], together[name][2], rtol=1e-4, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_SLOW)
 def test_bfloat16_is_for_the_layers_alone(kind: str) -> None:
     model, _, found = some_outputs(kind, "bfloat16")
     assert {x.dtype for x in jax.tree.leaves(nnx.state(model))} == {jnp.dtype("float32")}

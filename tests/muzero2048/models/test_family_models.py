@@ -11,6 +11,7 @@ from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
 from muzero2048.networks.config import NetworkConfig
 from tests.muzero2048.toy_model import NETWORKS, random_model, small_config
 from tests.settings import configured
+from tests.slow import others_slow
 
 LOSSES = LossWeights(consistency=1.0, afterstate_consistency=1.0)
 SEEN = jnp.array([[1, 2, 0, 0, 3, 0, hint, 1, 1, 0] for hint in (1, 2, 3)], jnp.uint8)
@@ -29,7 +30,7 @@ def config_of(kind: str = "cells", **changes: object) -> MuZeroConfig:
     return small_config(game="threes", **{"network": network, **settings})
 
 
-@pytest.mark.parametrize("kind", NETWORKS_OF_FAMILY)
+@pytest.mark.parametrize("kind", others_slow(NETWORKS_OF_FAMILY, "residual_mlp", "cnn_3x3", "tower", "cells"))
 def test_all_functions_read_the_hint(kind: str) -> None:
     model = random_model(config_of(kind), seed=0)
     state = model.representation(SEEN)

@@ -41,9 +41,9 @@ def random_sequence(moves: int) -> Sequence:
 @pytest.mark.parametrize(
     ("share", "renewed", "visited", "bootstrap", "td_lambda", "td_steps"),
     [
-        (0.25, range(0, B, 4), 4, "best_child", 0.5, 10),
+        pytest.param(0.25, range(0, B, 4), 4, "best_child", 0.5, 10, marks=pytest.mark.slow),
         (0.5, range(0, B, 2), 2, "visit_mean", 0.5, 2),
-        (1.0, range(B), 4, "network", 1.0, 10),
+        pytest.param(1.0, range(B), 4, "network", 1.0, 10, marks=pytest.mark.slow),
     ],
 )
 def test_targets_of_the_share_are_searched_anew(

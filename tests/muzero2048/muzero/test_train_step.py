@@ -29,6 +29,7 @@ from muzero2048.search.config import SearchConfig
 from muzero2048.training.replay import Sample
 from tests.muzero2048.toy_model import KINDS, ToyModel, random_tables, shared_learner, small_config
 from tests.settings import configured
+from tests.slow import others_slow
 
 CONFIG = small_config(rows=2, columns=2)
 
@@ -280,7 +281,7 @@ def test_the_weight_of_a_sample_reaches_the_loss(sampled: Sampled) -> None:
     np.testing.assert_array_equal(sampled.batch.weight, sampled.sample.weight)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", others_slow(KINDS, "residual_mlp", "grounded", "cells"))
 def test_every_parameter_is_of_one_part(kind: str) -> None:
     config = small_config(kind)
     weights = {} if kind.startswith("grounded") else {"consistency": 1.0}

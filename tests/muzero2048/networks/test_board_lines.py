@@ -7,6 +7,7 @@ import pytest
 from reference import positions, rules
 
 from muzero2048.networks.board_lines import from_lines, look_up, placed_cells, placed_products, placements, to_lines
+from tests.slow import others_slow
 
 SHAPES = [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2), (4, 4)]
 D = 3  # length of the vector of a cell
@@ -88,7 +89,7 @@ def plain_placements(rows: int, columns: int) -> dict[str, list[list[int]]]:
     return {"lines": [list(line) for line in lines], "squares": squares, "rects": rects}
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", others_slow(SHAPES, (2, 3), (4, 4)))
 def test_placements_equal_plain_loops(shape: tuple[int, int]) -> None:
     """Cells and products; a missing cell of a short line is 0 and has the product 0 with every cell."""
     state, size = latents(shape), max(shape)

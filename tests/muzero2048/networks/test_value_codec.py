@@ -128,7 +128,14 @@ def test_hl_gauss_without_smoothing_is_the_nearest_point() -> None:
 
 
 @pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
-@pytest.mark.parametrize(("bins", "h_max"), [(2, 3.0), (30, 2000.0), (601, 600.0)])
+@pytest.mark.parametrize(
+    ("bins", "h_max"),
+    [
+        pytest.param(2, 3.0, marks=pytest.mark.slow),
+        (30, 2000.0),
+        pytest.param(601, 600.0, marks=pytest.mark.slow),
+    ],
+)
 def test_logits_of_a_value(bins: int, h_max: float, decoding: str) -> None:
     codec = ValueCodec(bins, h_max, decoding)
     assert codec.largest == pytest.approx(float(inverse_transform(jnp.array(h_max))))

@@ -142,6 +142,7 @@ def test_one_ply_games_score_like_those_of_ntuple(checkpoint: Path) -> None:
     assert games.score.mean() > 40  # greedy play scores 24, so the learned values are used
 
 
+@pytest.mark.slow
 def test_games_by_tree_search_are_reproducible(checkpoint: Path) -> None:
     search = SearchConfig(model="simulator", simulations=12, root="puct", chance="weighted")
     player = load_value_player(checkpoint, SMALL, search)

@@ -108,7 +108,7 @@ def plan_in_simulator(model: Model, board: Board, seeds: jax.Array, config: Sear
 
 
 @pytest.mark.parametrize("config", [
-    dataclasses.replace(BASE, root="gumbel", inside="puct", chance="sampled"),
+    pytest.param(dataclasses.replace(BASE, root="gumbel", inside="puct", chance="sampled"), marks=pytest.mark.slow),
     pytest.param(dataclasses.replace(BASE, root="puct", inside="gumbel", chance="deficit", normalization="fixed"),
                  marks=pytest.mark.slow),
 ])  # fmt: skip

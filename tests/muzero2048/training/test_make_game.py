@@ -52,6 +52,7 @@ def test_what_does_not_fit_is_refused(changes: dict[str, str], message: str) -> 
         small_config(**changes)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_scores_of_threes_are_those_of_the_board() -> None:
     """Points of openings, moves and placements add up to the points of all tiles on the board."""
     actor = init_actor(THREES_2X3, jax.random.key(0), 64)

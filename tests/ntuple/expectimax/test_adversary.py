@@ -64,6 +64,7 @@ def test_a_minimax_game_of_exact_values_earns_its_value(game: str) -> None:
     assert len(set(games.score.tolist())) > 1
 
 
+@pytest.mark.slow
 def test_expectiminimax_games_of_exact_values_earn_it_on_average() -> None:
     _, games = play("2048", "expectiminimax", 4000)
     error = games.score.std() / np.sqrt(len(games.score))

@@ -16,6 +16,7 @@ from ntuple.td.state_and_q import KINDS
 from tests.ntuple.drivers import to_reference
 from tests.ntuple.learning.trainings import SMALL, TC, TD, learn
 from tests.settings import configured
+from tests.slow import others_slow
 
 
 def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
@@ -35,7 +36,9 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
         pytest.param(True, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
         (False, 0.5, "td", "normal", {}),
         pytest.param(False, 0.5, "expected", "normal", {}, marks=pytest.mark.slow),
-        (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games
+        pytest.param(
+            True, 0.0, "td", "restart", {}, marks=pytest.mark.slow
+        ),  # restarts need the history of whole games
         pytest.param(False, 0.5, "td", "normal", {"symmetry": False}, marks=pytest.mark.slow),
         pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
         pytest.param(
@@ -109,7 +112,7 @@ def test_a_diverged_network_shows_in_the_mean_error() -> None:
     assert np.isnan(learner.advance()["td/error_abs_mean"])  # launch stops a run whose metrics are not finite
 
 
-@pytest.mark.parametrize("values", KINDS)
+@pytest.mark.parametrize("values", others_slow(KINDS, "action"))
 def test_two_by_two_reaches_the_optimum(values: str) -> None:
     # On 2x2 one 4-tuple is a table of all boards. The optimal policy has mean score 66.964149 (exact solution).
     size = StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005), (0.85, 0.001)), adaptive_fraction=0.0)

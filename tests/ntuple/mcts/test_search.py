@@ -21,6 +21,7 @@ from ntuple.mcts.search import make_search, search_tree
 from ntuple.mcts.tree import NONE, MCTSTree, afterstate_of, block_size, keep, make_tree, state_of
 from ntuple.tables.network import Network, make_network
 from tests.ntuple.drivers import exact_network, random_network, to_board, to_reference, value
+from tests.slow import others_slow
 
 SEED = 9
 
@@ -75,7 +76,7 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.parametrize("settings", SEARCHES)
+@pytest.mark.parametrize("settings", others_slow(SEARCHES, *SEARCHES[1:5:3]))
 @pytest.mark.parametrize(
     ("rows", "columns", "simulations"), [pytest.param(2, 3, 30, marks=pytest.mark.slow), (3, 3, 90)]
 )

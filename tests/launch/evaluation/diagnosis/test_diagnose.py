@@ -66,6 +66,7 @@ def test_values_beside_exact_values(run: str, last_json):
     assert without["tables"]["tenth"][3]["gain"] == found["tables"]["tenth"][3]["gain"]
 
 
+@pytest.mark.slow
 def test_the_games_of_values_are_counted(run: str, capsys, monkeypatch: pytest.MonkeyPatch):
     """The line of the games is shown, and no line that is about the command as a whole in its place."""
 

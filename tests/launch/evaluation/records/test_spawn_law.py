@@ -92,10 +92,10 @@ def broken(records: list[GameRecord]) -> set[str]:
     ("draw", "name"),
     [
         (no_four, "share of the 4"),
-        (more_fours, "share of the 4"),
+        pytest.param(more_fours, "share of the 4", marks=pytest.mark.slow),
         (not_beside_the_last, "steps from the last spawn"),
         (away_from_the_largest, "steps from the largest tile"),
-        (no_two_fours, "tile after a tile"),
+        pytest.param(no_two_fours, "tile after a tile", marks=pytest.mark.slow),
     ],
 )
 def test_a_planted_bias_is_found(draw: Draw, name: str) -> None:
