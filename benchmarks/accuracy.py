@@ -29,7 +29,7 @@ from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
-from muzero2048.search.plan import make_root
+from muzero2048.search.plan_move import make_root
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree_search import grow_tree
 from ntuple import MCTSConfig, MCTSPlayer, NTupleConfig

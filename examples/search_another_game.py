@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Int
 
 from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Plan, Root
 from muzero2048.search.config import GumbelConfig, SearchConfig
-from muzero2048.search.plan import plan
+from muzero2048.search.plan_move import plan
 
 STOP = 0  # actions 1, 2, 3 roll a die
 FACES = (1, 4, 6, 8)  # of the die of each action

@@ -20,7 +20,7 @@ os.environ.setdefault("JAX_DEFAULT_MATMUL_PRECISION", "highest")  # a GPU would 
 # Compiled programs are kept on disk, so that a second run of the tests compiles nothing.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")  # tests run thousands of single operations
-os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # a tenth of the time of tracing
+os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")  # source locations take a tenth of the time of tracing
 # Compilation takes most of the time. With these flags XLA compiles a training round in 5 s instead of 24 s.
 FLAGS = [
     "--xla_backend_optimization_level=0",

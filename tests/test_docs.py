@@ -131,6 +131,14 @@ def test_what_names_something_or_nothing_that_is_checked(text: str):
     assert list(mentions.mistakes_of("a.md", text)) == []
 
 
+def test_the_files_of_each_folder_in_the_architecture_exist():
+    rows = re.findall(r"^\| ([\w/]+/) \|.*\| ([^|]*) \|$", Path("docs/architecture.md").read_text(), re.MULTILINE)
+    assert len(rows) > 40
+    listed = [(folder, name) for folder, files in rows for name in files.split(", ") if name]
+    missing = [f"{folder}{name}" for folder, name in listed if not list(Path(folder).glob(f"{name}*"))]
+    assert not missing
+
+
 def test_pages_load_no_script_of_another_host():
     """The plugin `offline` adds the address of a script unless the polyfills name one."""
     [polyfill] = re.findall(r"polyfills: \[(.*)\]", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))

@@ -239,7 +239,6 @@ def test_muzero_names_the_chance_event(muzero: ModuleType):
         assert (code == jax.nn.one_hot(jnp.array(expected), 8)).all()
 
 
-@pytest.mark.slow
 def test_muzero_runs(muzero: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Train for three rounds; look at the batch that the last update would sample."""
     batches = []

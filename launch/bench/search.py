@@ -23,7 +23,7 @@ from launch.progress import numbered
 from muzero2048.game.env import NUM_ACTIONS, Board
 from muzero2048.search.base import Afterstate, Decision, Dynamics, Root
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.plan import plan
+from muzero2048.search.plan_move import plan
 from muzero2048.search.root_rules import GUMBEL, ROOT_RULES
 from muzero2048.search.tree import plant
 

@@ -92,10 +92,10 @@ def _has_ended(process: "subprocess.Popen[bytes]") -> bool:
 
 def _broken(pid: int, limits: Limits, elapsed: float, seconds: float, records: Path, output: Path) -> str:
     """Return the limit that a running program breaks; "": none."""
-    if elapsed > seconds:
-        return f"it was ended after {seconds:g} s"
     if len(processes.below([pid])) > limits.most_processes:
         return f"it started more than {limits.most_processes} processes"
+    if elapsed > seconds:
+        return f"it was ended after {seconds:g} s"
     for path, most in ((output, MOST_OUTPUT), (records, MOST_RECORDS)):
         if _size(path) > most:
             return f"it wrote more than {most >> 20} MiB"

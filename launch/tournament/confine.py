@@ -4,18 +4,20 @@ The limits hold for all processes that the program starts. This file runs before
 that takes time.
 
     BYTES       address space of each process; 0: no limit
-    PROCESSES   how many more processes the user may have; without effect for root
-    tasks       in a namespace its processes and threads are at most MOST_TASKS, also for root (Linux 6.14): a program
-                that doubles its processes could stop the whole machine before it is ended
+    PROCESSES   how many more processes and threads the user may have; without effect for root
     CORES       that it may use, where the system can bind a process to cores (Linux); 0: all
     life        on Linux it ends with this process, and this process with the one that started it
     namespaces  where the system lets a process have them (Linux), the program has no network, and its processes are in
                 a namespace of their own, so that all of them end with the first one, however they were started; where
                 the system lets it, they see no other process in /proc
+    tasks       in a namespace its processes and threads are at most MOST_TASKS, or somewhat more on machines with more
+                than 128 cores, also for root: a program that doubles its processes could stop the whole machine before
+                it is ended. Only from Linux 6.14 on does a namespace have such a limit of its own.
 """
 
 import ctypes
 import os
+import re
 import resource
 import signal
 import sys
@@ -24,7 +26,7 @@ PR_SET_PDEATHSIG = 1
 NEWNS, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x10000000, 0x20000000, 0x40000000  # flags of unshare(2)
 NOSUID, NODEV, NOEXEC, RECURSIVE, PRIVATE = 2, 4, 8, 0x4000, 0x40000  # flags of mount(2)
 MOST_TASKS = 1024
-OWN_MOST_TASKS = (6, 14)  # Linux from which on the limit of a namespace is its own, and not that of the machine
+PID_MAX_RELEASE = (6, 14)  # first Linux whose pid_max is that of a namespace; before, it is that of the machine
 NOT_FOUND = 127  # exit code of a shell for a program that is not there
 SIGNALLED = 128  # a shell's exit code for a program that was ended by a signal, less the signal's number
 
@@ -39,7 +41,7 @@ def limit(most_bytes: int, more_processes: int, cores: int) -> None:
     if most_bytes:
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     if os.getuid() and os.path.isdir("/proc"):
-        own = sum(name.isdigit() and _owner(name) == os.getuid() for name in os.listdir("/proc"))
+        own = sum(_tasks(name) for name in os.listdir("/proc") if name.isdigit() and _owner(name) == os.getuid())
         resource.setrlimit(resource.RLIMIT_NPROC, (own + more_processes,) * 2)
 
 
@@ -50,22 +52,35 @@ def _owner(pid: str) -> int:
         return -1
 
 
+def _tasks(pid: str) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
 def unshare() -> bool:
     """Give up network and the view of other processes; return whether the next child begins a namespace of its own."""
     call, flags = getattr(LIBRARY, "unshare", None), NEWPID | NEWNET | NEWNS
     return call is not None and 0 in map(call, (flags, NEWUSER | flags))
 
 
+def release_of(text: str) -> tuple[int, ...]:
+    """Return the first two numbers of a release of Linux, such as (6, 8) of "6.8.0-45-generic"."""
+    return tuple(int(digits.group()) for part in text.split(".")[:2] if (digits := re.match("[0-9]+", part)))
+
+
 def limit_tasks() -> None:
     """Limit the processes and threads of this namespace, where it has a limit of its own."""
-    release = os.uname().release.split(".")
-    if tuple(int(number) for number in release[:2] if number.isdigit()) < OWN_MOST_TASKS:
+    if release_of(os.uname().release) < PID_MAX_RELEASE:
         return
-    try:
-        with open("/proc/sys/kernel/pid_max", "w") as file:
-            file.write(str(MOST_TASKS))
-    except OSError:
-        pass  # it may not be written here
+    for most in (MOST_TASKS << i for i in range(6)):  # the system refuses less than 8 for each core
+        try:
+            with open("/proc/sys/kernel/pid_max", "w") as file:
+                file.write(str(most))
+            return
+        except OSError:
+            continue  # too few, or /proc/sys cannot be written here
 
 
 def hide_processes() -> None:

@@ -172,7 +172,7 @@ class Program:
             while b"\n" not in self._waiting:
                 now = time.monotonic()
                 if now - began > seconds:
-                    self.check_processes()  # a machine full of them may not have looked before
+                    self.check_processes()  # on a full machine it may not have run since the question
                     raise ProgramError(self.name, Fault.SLOW, f"more than {seconds:g} s")
                 if now - looked > LOOK_SECONDS:
                     self.check_processes()

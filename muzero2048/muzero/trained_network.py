@@ -22,7 +22,7 @@ from muzero2048.players.analysis import observations_of
 from muzero2048.players.search_player import Params
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.plan import make_root
+from muzero2048.search.plan_move import make_root
 from ntuple.core.interfaces import check_boards
 
 Boards = NDArray[np.integer] | Sequence[Sequence[Sequence[int]]]  # int[B, H, W], levels of the tiles, 0 = empty

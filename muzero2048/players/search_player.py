@@ -21,7 +21,7 @@ from muzero2048.players.moves_left import moves_left
 from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.outlook import read_outlook
-from muzero2048.search.plan import make_root, plan
+from muzero2048.search.plan_move import make_root, plan
 from muzero2048.search.tree import Trees
 from muzero2048.search.views import plan_views
 from ntuple.core.interfaces import Analysis, Games, Marks, SoFar, Watch, unwatched

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
 from muzero2048.search.base import Afterstate, Decision, Dynamics
-from muzero2048.search.plan import move_all
+from muzero2048.search.plan_move import move_all
 
 # states -> the moves that a maximum is over
 Considered = Callable[[Decision], Bool[Array, "B A"]]

@@ -32,7 +32,7 @@ class RootRule(NamedTuple):
     # (root, statistics, config) -> the move, and the policy target (0 on illegal actions)
     read_out: Callable[[Root, Statistics, SearchConfig], tuple[Int[Array, "B"], Float[Array, "B A"]]]
     # config -> whether the search visits, once each, the n legal actions of largest gumbel + policy_logits. The search
-    # is then one batch of afterstates (policies.plan_one_step).
+    # is then one batch of afterstates (plan_move.plan_one_step).
     is_one_batch: Callable[[SearchConfig], bool]
 
 

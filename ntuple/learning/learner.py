@@ -25,8 +25,7 @@ from ntuple.learning.threads import Stretch, make_thread_games, run_threads
 from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
-from ntuple.tables.file_order import with_memory
-from ntuple.tables.network import Network
+from ntuple.tables.network import Network, with_memory
 from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
 from ntuple.td.kernel import GAMES, UPDATES

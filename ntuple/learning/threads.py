@@ -23,11 +23,11 @@ from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.cpu_placement import pin
 from ntuple.tables.network import Network
-from ntuple.td.against_opponent import make_placing
+from ntuple.td.against_opponent import make_opponent
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
-from ntuple.td.mcts_target import make_planning
+from ntuple.td.mcts_target import make_target_search
 from ntuple.td.starts import Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
 from ntuple.td.targets import EXPECTED, history_length
@@ -137,8 +137,8 @@ def _make_learn_slice(
         history=games.histories[i],
         exploration=stretch.exploration,
         starts=games.starts[i],
-        planning=make_planning(*world, search.mcts, search.plays) if search.simulations > 1 else None,
-        placing=make_placing(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
+        target_search=make_target_search(*world, search.mcts, search.plays) if search.simulations > 1 else None,
+        opponent=make_opponent(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
         expects=True if stretch.method.target.method == EXPECTED else None,
         scratch=make_scratch(stretch.network),
         counts=counts,

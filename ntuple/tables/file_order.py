@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.tables import cpu_placement
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.layout import TablePlace, read_table, write_table
 from ntuple.tables.network import Network
@@ -81,9 +80,3 @@ def _tables(network: Network, start: int, stop: int) -> list[tuple[int, int, Tab
                     table = TablePlace(np.uint64(first), network.orders[m], network.paired[m], network.salts[m])
                     tables.append((first, first + step, table))
     return tables
-
-
-def with_memory(network: Network, memory_bits: int) -> Network:
-    """Return the network, which shares its weights, with new memory of the step size rule, all 0."""
-    memory = cpu_placement.zeros(network.weights.size << memory_bits)
-    return network._replace(memory=memory, memory_bits=np.uint64(memory_bits))

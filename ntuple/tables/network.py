@@ -10,7 +10,7 @@ by tuple, then as in ntuple.tables.layout.
     entries        find the S M entries of a board
     values         sum their weights
     promotion      the weight of an entry that no update has changed
-    record_fields  read and write the tables in the order of files
+    file_order  read and write the tables in the order of files
 """
 
 from collections.abc import Sequence
@@ -192,3 +192,9 @@ def _shuffles(patterns: Sequence[Pattern], rows: int, columns: int) -> NDArray[n
             for i, cell in enumerate(pattern):
                 shuffles[m, i % 2, v, i // 2] = 4 * (view[cell] // columns) + view[cell] % columns
     return shuffles.ravel()
+
+
+def with_memory(network: Network, memory_bits: int) -> Network:
+    """Return the network, which shares its weights, with new memory of the step size rule, all 0."""
+    memory = cpu_placement.zeros(network.weights.size << memory_bits)
+    return network._replace(memory=memory, memory_bits=np.uint64(memory_bits))

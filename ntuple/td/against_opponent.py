@@ -21,22 +21,22 @@ from ntuple.tables.network import Network
 BITS = 4  # of the tables of a search of one ply, which remembers nothing
 
 
-class Placing(NamedTuple):
-    """The opponent of one thread; made by `make_placing`."""
+class Opponent(NamedTuple):
+    """The opponent of one thread; made by `make_opponent`."""
 
     search: ExpectimaxSettings
     memory: Memory
 
 
-def make_placing(rules: AnyRules, network: Network, opponent: OpponentName) -> Placing:
+def make_opponent(rules: AnyRules, network: Network, opponent: OpponentName) -> Opponent:
     """Return the opponent of one thread with its memory."""
     search = make_search(ExpectimaxConfig(plies=1, opponent=opponent))
-    return Placing(search, make_memory(rules, network, BITS, BITS))
+    return Opponent(search, make_memory(rules, network, BITS, BITS))
 
 
 @inline
 def place_against(
-    rules: AnyRules, network: Network, placing: Placing, row: Row, after: Board, reward: np.uint64
+    rules: AnyRules, network: Network, opponent: Opponent, row: Row, after: Board, reward: np.uint64
 ) -> None:
     """Make a move in a game, and let the opponent place a tile."""
-    go_on_against(rules, network, None, placing.search, placing.memory, row, after, reward)
+    go_on_against(rules, network, None, opponent.search, opponent.memory, row, after, reward)

@@ -40,10 +40,10 @@ from ntuple.players.greedy import (
 )
 from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
-from ntuple.td.against_opponent import Placing, place_against
+from ntuple.td.against_opponent import Opponent, place_against
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
-from ntuple.td.mcts_target import Planning, planned_move
+from ntuple.td.mcts_target import TargetSearch, searched_move
 from ntuple.td.starts import Starts, begin_next, watch
 from ntuple.td.step_sizes import StepSize
 from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
@@ -75,8 +75,8 @@ class Training(NamedTuple):
     history: History | None  # None: the target needs one step only
     exploration: Exploration | None  # None: greedy play
     starts: Starts | None  # None: games begin with two tiles
-    planning: Planning | None  # the search of the target; None: the target is r + V of the best move
-    placing: Placing | None  # the opponent that places the tiles; None: they are drawn
+    target_search: TargetSearch | None  # the search of the target; None: the target is r + V of the best move
+    opponent: Opponent | None  # the opponent that places the tiles; None: they are drawn
     expects: bool | None  # True: the target is EXPECTED; None: it is another one
     scratch: Scratch
     counts: NDArray[np.float64]  # [16] to which the counts are added
@@ -102,7 +102,7 @@ def train(training: Training, num_moves: int) -> None:
         for game in range(games.shape[0]):
             row = games[game]
             greedy = best_move(network, scratch, game)
-            best, move = _planned(training, training.planning, row, game, greedy)
+            best, move = _searched(training, training.target_search, row, game, greedy)
             move = explored(scratch, training.exploration, row, game, best, move)
             is_over = move.action < 0
             _learn(training, history, training.expects, game, best, is_over)
@@ -113,7 +113,7 @@ def train(training: Training, num_moves: int) -> None:
                 count_game(rules, row, counts)
                 _begin(rules, training.starts, history, game, row)
             else:
-                _go_on(training, training.starts, training.placing, history, game, move)
+                _go_on(training, training.starts, training.opponent, history, game, move)
                 moves_made += 1
             look_ahead(rules, network, board_of(row), scratch, game)
             if moves_made == num_moves:
@@ -121,13 +121,13 @@ def train(training: Training, num_moves: int) -> None:
 
 
 @inline
-def _planned(
-    training: Training, planning: Planning | None, row: Row, game: int, greedy: ChosenMove
+def _searched(
+    training: Training, target_search: TargetSearch | None, row: Row, game: int, greedy: ChosenMove
 ) -> tuple[ChosenMove, ChosenMove]:
     """Return the move of the target and the move to make, before exploration."""
-    if planning is not None and greedy.action >= 0:
-        best = planned_move(training.rules, training.network, planning, row, training.scratch, game)
-        return best, (best if planning.plays else greedy)
+    if target_search is not None and greedy.action >= 0:
+        best = searched_move(training.rules, training.network, target_search, row, training.scratch, game)
+        return best, (best if target_search.plays else greedy)
     return greedy, greedy
 
 
@@ -181,7 +181,7 @@ def _begin(rules: AnyRules, starts: Starts | None, history: History | None, game
 def _go_on(
     training: Training,
     starts: Starts | None,
-    placing: Placing | None,
+    opponent: Opponent | None,
     history: History | None,
     game: int,
     move: ChosenMove,
@@ -197,10 +197,10 @@ def _go_on(
             prefetch_memory(network, lookup, ROWS * game + LEARN)
     else:
         remember(history, game, moves, move.after, with_placed(training.rules, row, move.reward))
-    if placing is None:
+    if opponent is None:
         go_on(training.rules, row, move.after, np.uint64(move.reward))
     else:
-        place_against(training.rules, network, placing, row, move.after, np.uint64(move.reward))
+        place_against(training.rules, network, opponent, row, move.after, np.uint64(move.reward))
 
 
 @kernel

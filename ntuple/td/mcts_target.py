@@ -24,22 +24,22 @@ from ntuple.tables.network import Network
 SALT = np.uint64(0x706C616E)  # the search draws from other random numbers than the game
 
 
-class Planning(NamedTuple):
-    """The search of one thread; made by `make_planning`."""
+class TargetSearch(NamedTuple):
+    """The search of one thread; made by `make_target_search`."""
 
     search: MCTSSettings
     tree: MCTSTree
     plays: bool  # whether training games make its move
 
 
-def make_planning(rules: AnyRules, network: Network, config: MCTSConfig, plays: bool) -> Planning:
+def make_target_search(rules: AnyRules, network: Network, config: MCTSConfig, plays: bool) -> TargetSearch:
     """Return the search of one thread with its memory."""
-    return Planning(make_search(config, remembers=False), make_tree(rules, network, config.simulations), plays)
+    return TargetSearch(make_search(config, remembers=False), make_tree(rules, network, config.simulations), plays)
 
 
 @inline
-def planned_move(
-    rules: AnyRules, network: Network, planning: Planning, row: Row, scratch: Scratch, game: int
+def searched_move(
+    rules: AnyRules, network: Network, target_search: TargetSearch, row: Row, scratch: Scratch, game: int
 ) -> ChosenMove:
     """Search the board of a game that is not over.
 
@@ -48,11 +48,11 @@ def planned_move(
     Returns:
         The best move of the search, with Q as its value; action -1 if values are NaN.
     """
-    tree = planning.tree
+    tree = target_search.tree
     clear(tree)
     tree.rng[0] = mix(row[RNG] ^ SALT)
-    search_tree(rules, network, planning.search, tree, board_of(row), False)
-    action = best_move(planning.search, tree, ROOT)
+    search_tree(rules, network, target_search.search, tree, board_of(row), False)
+    action = best_move(target_search.search, tree, ROOT)
     if action < 0:
         return make_move(scratch, game, action, np.float32(-np.inf))
     return make_move(scratch, game, action, np.float32(tree.q_values[ROOT, action]))

@@ -238,7 +238,7 @@ def exact(game: Game) -> tuple[Exact, FamilyRules, Network]:
     [
         pytest.param(GAMES["2584"], id="2584", marks=pytest.mark.slow),
         pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow),
-        pytest.param(ANYWHERE, id="threes", marks=pytest.mark.slow),
+        pytest.param(ANYWHERE, id="threes"),
     ],
 )
 def test_searches_over_exact_values_find_exact_values(game: Game) -> None:

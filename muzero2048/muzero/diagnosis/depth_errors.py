@@ -22,7 +22,7 @@ from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame, where
 from muzero2048.models.base import Model, State
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.search.dynamics import LearnedDynamics
-from muzero2048.search.plan import move_all
+from muzero2048.search.plan_move import move_all
 
 Errors = dict[str, Float[Array, "D"]]
 

@@ -28,7 +28,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import LATE_LEVEL
 from muzero2048.search.base import Afterstate
 from muzero2048.search.dynamics import make_dynamics
-from muzero2048.search.plan import move_all
+from muzero2048.search.plan_move import move_all
 from muzero2048.training.make_game import make_game
 from muzero2048.training.replay import ReplayState
 

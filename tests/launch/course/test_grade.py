@@ -133,12 +133,16 @@ def test_solvers(grade: Grader, game: str) -> None:
     assert "took too long for all answers" in late["faults"][-1]
 
 
+def test_value_iteration_that_answers_other_questions(grade: Grader) -> None:
+    change = 'print(f"{line.strip()} =', 'print(f"1 {line.strip()} ='
+    assert grade("value-iteration", "value_iteration", "", change, games=5)["points"] == 0
+    assert grade("value-iteration", "value_iteration", "", games=5)["points"] == 100
+
+
 @pytest.mark.slow
 def test_value_iteration(grade: Grader) -> None:
     program = "value-iteration", "value_iteration", ""
     assert grade(*program, games=100)["points"] == 100
-    other = grade(*program, ('print(f"{line.strip()} =', 'print(f"1 {line.strip()} ='), games=5)
-    assert other["points"] == 0
     broken = grade(*program, ("    return float(", "    raise RuntimeError('broken')\n    return float("), games=20)
     assert broken["points"] == 0
     place = r"RuntimeError: broken \(value_iteration\.py, line [0-9]+\), at the question "
@@ -213,11 +217,16 @@ CHEATS = {  # placements
     "2584": "    return chosen[0][0] + {'1': '3', '3': '1'}[chosen[0][1]], chosen[1]\n",  # not the drawn tile
     "threes": "    return chosen[0][:-1] + '4', chosen[1]\n",  # a bonus tile
 }
-BOTH_GAMES = pytest.mark.parametrize("game", [pytest.param("2584", marks=pytest.mark.slow), "threes"])
+
+
+def test_an_adversary_with_wrong_rules(grade: Grader) -> None:
+    player = grade.command("tournament_player", "--game=threes")
+    wrong = grade.command("adversary", "--game=threes", RULES["threes"])
+    assert "broke the rules" in grade.grade("threes-adversary", wrong, 2, "--players", player)["faults"][0]
 
 
 @pytest.mark.slow
-@BOTH_GAMES
+@pytest.mark.parametrize("game", ["2584", "threes"])
 def test_adversaries(grade: Grader, game: str) -> None:
     """The standard players are programs that start at once: the model solution of project 6."""
     option = f"--game={game}"
@@ -260,7 +269,7 @@ def test_adversaries_against_greedy(grade: Grader, game: str) -> None:
 
 
 @pytest.mark.slow
-@BOTH_GAMES
+@pytest.mark.parametrize("game", ["2584", "threes"])
 def test_a_tournament_player(grade: Grader, game: str) -> None:
     """Too slow: as in project 5."""
     player = grade.write("tournament_player").rename("rival.py")

@@ -283,12 +283,17 @@ def muzero_run() -> Path:
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Sharding info not provided")  # the machine that wrote the file reads it
-def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys, mistake):
+def test_the_own_search_of_a_muzero_checkpoint(muzero_run: Path, capsys):
     own = _evaluate(capsys)
     assert own["search"] == "gumbel-n8"
     assert own["search_config"] == _in_json(load_experiment(muzero_run).settings.search)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Sharding info not provided")
+def test_any_search_on_a_muzero_checkpoint(muzero_run: Path, capsys, mistake):
+    own = _evaluate(capsys)
     assert _evaluate(capsys, "--search", "gumbel", "--value", "network")["search"] == "gumbel-n8"
     other = _evaluate(capsys, "--search", "puct", "--simulations", "3", "--model", "simulator", "search.chance=ratio")
     assert other["search"] == "puct-n3-simulator-chance=ratio"

@@ -15,7 +15,7 @@ from muzero2048.muzero.new_targets import fresh_values, reanalyse
 from muzero2048.search.base import Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import make_dynamics
-from muzero2048.search.plan import make_root, plan
+from muzero2048.search.plan_move import make_root, plan
 from muzero2048.training.devices import make_shardings
 from tests.muzero2048.toy_model import random_model, small_config
 from tests.settings import configured

@@ -20,7 +20,7 @@ from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.search_player import Params, PlayerSetting, SearchPlayer, SearchSetting
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.plan import make_root, plan
+from muzero2048.search.plan_move import make_root, plan
 from ntuple.core.interfaces import Analysis
 from tests.muzero2048.deep_td.toy_network import random_network, values_of
 from tests.muzero2048.deep_td.toy_network import small_config as deep_config

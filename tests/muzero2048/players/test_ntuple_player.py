@@ -14,7 +14,7 @@ from muzero2048.game.env import Board, Game2048
 from muzero2048.players import ntuple_player
 from muzero2048.players.ntuple_player import NTupleSetting, afterstate_values, load_value_player
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.plan import make_root, plan
+from muzero2048.search.plan_move import make_root, plan
 from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.jit import kernel
 from ntuple.players.greedy import best_move, look_ahead, make_scratch

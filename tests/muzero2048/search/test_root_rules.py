@@ -10,7 +10,7 @@ import pytest
 
 from muzero2048.search.base import Plan, Root, Statistics
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.plan import plan
+from muzero2048.search.plan_move import plan
 from muzero2048.search.root_rules import GUMBEL, PUCT, ROOT_RULES, RootRule
 from tests.muzero2048.toy_model import ToyModel, random_tables, roots_of, toy_dynamics
 from tests.settings import configured

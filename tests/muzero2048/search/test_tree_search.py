@@ -15,7 +15,7 @@ from muzero2048.models.base import Model
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.expansion import BLOCKS, LEAST_BLOCK, sort_into_blocks
-from muzero2048.search.plan import make_root, plan
+from muzero2048.search.plan_move import make_root, plan
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.tree import UNVISITED, Trees
 from muzero2048.search.tree_search import grow_tree

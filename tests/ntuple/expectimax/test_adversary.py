@@ -51,7 +51,7 @@ def play(game: str, kind: str, count: int, threads: int = 2, plies: int = 1) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", ["2048", pytest.param("2584", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("game", ["2048", "2584"])
 def test_a_minimax_game_of_exact_values_earns_its_value(game: str) -> None:
     player, games = play(game, "minimax", 60)
     solution, _ = solved(game, "minimax")

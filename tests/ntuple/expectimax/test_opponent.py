@@ -21,7 +21,8 @@ from tests.ntuple.drivers import random_network, value_of
 
 # game, board, network, plies, positions
 SEARCHES = [("2048", (3, 3), "01,034,0124", 2, 12), ("threes", (3, 3), "01,034,0124", 3, 8)]
-OTHERS = [("2584", (3, 3), "01,034,0124", 2, 12), ("threes-far-side", (4, 4), "0123,4567,0145", 2, 6)]
+BONUS = ("threes-far-side", (4, 4), "0123,4567,0145", 2, 2)
+OTHERS = [("2584", (3, 3), "01,034,0124", 2, 12), (*BONUS[:4], 6)]
 # Boards that are not square, whose networks have four views: kernels of their own.
 WIDE = [("2048", (2, 3), "012,0134", 3, 8), ("2584", (2, 3), "012,0134", 3, 8), ("threes", (2, 3), "012,0134", 3, 12)]
 
@@ -62,7 +63,7 @@ class Case:
 @pytest.mark.parametrize("kind", ["minimax", "expectiminimax"])
 @pytest.mark.parametrize(
     ("name", "shape", "patterns", "plies", "count"),
-    [*SEARCHES, *(pytest.param(*one, marks=pytest.mark.slow) for one in OTHERS + WIDE)],
+    [*SEARCHES, BONUS, *(pytest.param(*one, marks=pytest.mark.slow) for one in OTHERS + WIDE)],
 )
 def test_equals_plain_recursion(
     name: str, shape: tuple[int, int], patterns: str, plies: int, count: int, kind: str
@@ -94,7 +95,7 @@ def test_a_bound_is_not_remembered_as_a_value(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["minimax", "expectiminimax"])
-@pytest.mark.parametrize("one", SEARCHES[:3], ids=lambda one: one[0])
+@pytest.mark.parametrize("one", [*SEARCHES, pytest.param(OTHERS[0], marks=pytest.mark.slow)], ids=lambda one: one[0])
 def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, kind: str) -> None:
     """It chooses among all placements, or among the cells for the tile that was drawn."""
     case = Case(*one[:3])

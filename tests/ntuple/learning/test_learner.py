@@ -34,7 +34,8 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
     [
         pytest.param(False, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
         pytest.param(True, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
-        (False, 0.5, "td", "normal", {}),
+        pytest.param(False, 0.5, "td", "normal", {}, marks=pytest.mark.slow),
+        (True, 0.5, "td", "normal", {}),
         pytest.param(False, 0.5, "expected", "normal", {}, marks=pytest.mark.slow),
         pytest.param(
             True, 0.0, "td", "restart", {}, marks=pytest.mark.slow

@@ -76,7 +76,7 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.parametrize("settings", others_slow(SEARCHES, *SEARCHES[1:5:3]))
+@pytest.mark.parametrize("settings", others_slow(SEARCHES, SEARCHES[1], SEARCHES[4]))
 @pytest.mark.parametrize(
     ("rows", "columns", "simulations"), [pytest.param(2, 3, 30, marks=pytest.mark.slow), (3, 3, 90)]
 )

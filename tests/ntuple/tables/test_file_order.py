@@ -1,7 +1,7 @@
 import numpy as np
 
-from ntuple.tables.file_order import read_field, with_memory, write_field
-from ntuple.tables.network import make_network
+from ntuple.tables.file_order import read_field, write_field
+from ntuple.tables.network import make_network, with_memory
 from tests.ntuple.drivers import random_network
 
 

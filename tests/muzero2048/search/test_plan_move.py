@@ -11,11 +11,11 @@ from reference import search
 
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
-from muzero2048.search import plan as plan_module
+from muzero2048.search import plan_move as plan_module
 from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
-from muzero2048.search.plan import make_root, plan, plan_one_step
+from muzero2048.search.plan_move import make_root, plan, plan_one_step
 from muzero2048.search.policy_output import read_out, root_statistics
 from muzero2048.search.root_rules import ROOT_RULES, add_dirichlet_noise
 from muzero2048.search.tree_search import grow_tree
