@@ -22,10 +22,6 @@ from ntuple.core.games.known import GAMES
 from tests.slow import others_slow
 
 NAMES = sorted(GAMES)
-# These mix others: 2584-hard has the moves of 2584, threes-far-side the places of threes-easy.
-MIXED = ("2584-hard", "threes-far-side")
-SOME_SLOW = [pytest.param(name, marks=pytest.mark.slow if name in MIXED else ()) for name in NAMES]
-ONCE = [*SOME_SLOW[:-1], pytest.param("threes-small", marks=pytest.mark.slow)]  # threes-easy but for its opening
 SHAPES = [(4, 4), (2, 3), (3, 2)]
 BATCH = 1024  # positions per call: one shape, so one compilation for each game and board
 
@@ -166,7 +162,7 @@ def random_states(name: str, shape: tuple[int, int], count: int, seed: int) -> l
     return states[:count]
 
 
-@pytest.mark.parametrize("name", ONCE)
+@pytest.mark.parametrize("name", others_slow(NAMES, "2584", "threes"))
 def test_random_games_move_by_move(name: str) -> None:
     for shape in SHAPES[:2] if name == "threes-easy" else SHAPES[::2]:
         afterstates = check_moves(name, random_states(name, shape, 300, seed=1))

@@ -71,7 +71,7 @@ def test_expectiminimax_games_of_exact_values_earn_it_on_average() -> None:
     assert abs(games.score.mean() - solved("2048", "expectiminimax")[0].start().expected) < 4 * error
 
 
-@pytest.mark.parametrize("kind", ["minimax", "expectiminimax"])
+@pytest.mark.parametrize("kind", [pytest.param("minimax", marks=pytest.mark.slow), "expectiminimax"])
 def test_a_game_depends_on_its_number_alone(kind: str) -> None:
     _, games = play("2048", kind, 300, threads=2, plies=3)
     _, fewer = play("2048", kind, 40, threads=1, plies=3)
@@ -81,10 +81,12 @@ def test_a_game_depends_on_its_number_alone(kind: str) -> None:
 
 def test_an_opponent_of_drawn_tiles_draws_them_as_the_game_does() -> None:
     player, _ = play("2048", "expectiminimax", 1)
-    game, counts = find_game("2048"), np.zeros(4)
+    game, counts, games_with_both = find_game("2048"), np.zeros(4), 0
     for played in player.play_each(range(2000), 3):
         levels = 1 + played.spawns % 2
         counts += np.bincount(levels, minlength=4)
+        games_with_both += len(set(levels.tolist())) == 2
     share = counts[1] / counts.sum()
     assert abs(share - game.spawns[0][1]) < 4 * np.sqrt(0.09 / counts.sum())
     assert counts[3] == 0
+    assert games_with_both > 1000

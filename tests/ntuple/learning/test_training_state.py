@@ -15,9 +15,10 @@ from ntuple.learning.config import BoundaryConfig, ExplorationConfig, StartConfi
 from ntuple.tables.file_order import read_field
 from ntuple.td.kernel import Training, train
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
+from tests.slow import others_slow
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", others_slow(METHODS, CAROUSEL, "restart, backward, stages", "averaged, promoted"))
 def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None:
     config = METHODS[name]
     for stop in (1, 3):  # in the first and in the second half of the budget

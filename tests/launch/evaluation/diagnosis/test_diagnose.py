@@ -80,6 +80,7 @@ def test_the_games_of_values_are_counted(run: str, capsys, monkeypatch: pytest.M
     assert "3 of 3" in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_solution_of_another_board_is_refused(run: str, capsys):
     assert main(["solve", "--board", "2x2", "--out", "2x2.solution"]) == 0
     assert main(["diagnose", run, "--boards", "2", "--depth", "1", "--solution", "2x2.solution"]) == 2
