@@ -95,7 +95,7 @@ def broken(records: list[GameRecord]) -> set[str]:
         pytest.param(more_fours, "share of the 4", marks=pytest.mark.slow),
         (not_beside_the_last, "steps from the last spawn"),
         (away_from_the_largest, "steps from the largest tile"),
-        pytest.param(no_two_fours, "tile after a tile", marks=pytest.mark.slow),
+        (no_two_fours, "tile after a tile"),
     ],
 )
 def test_a_planted_bias_is_found(draw: Draw, name: str) -> None:
