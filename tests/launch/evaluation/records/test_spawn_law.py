@@ -95,11 +95,19 @@ def broken(records: list[GameRecord]) -> set[str]:
         pytest.param(more_fours, "share of the 4", marks=pytest.mark.slow),
         (not_beside_the_last, "steps from the last spawn"),
         (away_from_the_largest, "steps from the largest tile"),
-        (no_two_fours, "tile after a tile"),
+        pytest.param(no_two_fours, "tile after a tile", marks=pytest.mark.slow),
     ],
 )
 def test_a_planted_bias_is_found(draw: Draw, name: str) -> None:
     assert name in broken(games(draw))
+
+
+def test_each_spawn_is_held_against_the_one_before() -> None:
+    record = games(right)[0]
+    before = np.array([record.opening[1], *record.spawns[:-1]])
+    cells, levels, _ = spawned(record).last
+    np.testing.assert_array_equal(cells, before // 2)
+    np.testing.assert_array_equal(levels, 1 + before % 2)
 
 
 def test_right_spawns_pass() -> None:
