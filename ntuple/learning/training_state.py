@@ -31,13 +31,14 @@ from ntuple.files.stored_network import (
     read_memory,
     read_weights,
 )
-from ntuple.learning.config import NTupleConfig
+from ntuple.learning.config import BY_STAGE, NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.file_order import WEIGHT, read_field, write_field
 from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.patterns import Pattern, parse_network
+from ntuple.tables.promotion import write_promoted
 from ntuple.td.step_sizes import MEMORY_BITS
 
 
@@ -67,8 +68,8 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     """Replace the new network of a training by a stored one.
 
     - The stored network may have fewer tuples. The other tuples keep their initial weights.
-    - It may have fewer stages. The later stages begin as copies of its last stage if weights are promoted from stage to
-      stage, else with their initial weights.
+    - It may have fewer stages. The later stages begin with the weights that are promoted to them, if any are promoted
+      from stage to stage, else with their initial weights.
     - If its untouched weights would have other values in this training, its promoted weights are written out.
     - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
     """
@@ -78,29 +79,23 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     keeps_memory = config.adaptive_starts == 0 and stored.memory.keys() == adaptive_fields(config).keys()
     del state.network  # else two networks would be in memory
     state.network = new_network(config, MEMORY_BITS[config.step_size.adaptive] if keeps_memory else None)
-    first, parts = stored.config.num_parts, config.num_parts
-    copied = parts if config.promotion in ("inter", "both") else first
-    _write_tables(state.network, config, stored, stored.weights, WEIGHT, copied)
+    _write_tables(state.network, config, stored, stored.weights, WEIGHT)
     for name, values in stored.memory.items() if keeps_memory else ():
-        _write_tables(state.network, config, stored, values, MEMORY_FIELDS[name], first)
+        _write_tables(state.network, config, stored, values, MEMORY_FIELDS[name])
+    if config.promotion in BY_STAGE:
+        write_promoted(state.network, state.network.weights, first=stored.config.num_parts)
 
 
-def _write_tables(
-    network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int, parts: int
-) -> None:
-    """Write the tables of a stored network into the first `parts` parts of a network that may have more tuples.
-
-    Stages that the stored network lacks become copies of its last one.
-    """
+def _write_tables(network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int) -> None:
+    """Write the tables of a stored network into a network that may have more stages and tuples."""
     places = dict(zip(parse_network(config.network, config.rows, config.columns), network.tables.tolist(), strict=True))
 
     def write(pattern: Pattern, table: Weights, part: int) -> None:
-        last = len(table) - config.num_hints + part % config.num_hints  # the same hint in the last stage
-        write_field(network, table[min(part, last)], field, part * int(network.part_size) + places[pattern])
+        write_field(network, table[part], field, part * int(network.part_size) + places[pattern])
 
     tables = zip(stored.patterns, stored.tables(values), strict=True)
     with ThreadPoolExecutor(available_cores()) as pool:
-        for done in [pool.submit(write, *table, part) for table in tables for part in range(parts)]:
+        for done in [pool.submit(write, *table, part) for table in tables for part in range(stored.config.num_parts)]:
             done.result()
 
 

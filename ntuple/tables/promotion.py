@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ntuple.game.jit import chosen_by_type, field_type, inline, kernel
 from ntuple.tables import cpu_placement
 from ntuple.tables.cpu_placement import available_cores
-from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
-from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
+from ntuple.tables.layout import halved_index, index_at_place, place_of_index
+from ntuple.tables.network import DOWNGRADED, INTER, INTRA, PROMOTIONS, Network
 
 
 def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,18 +37,21 @@ def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> C
 def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
     """Return the weight of an entry; before its first update, the weight that it is promoted to.
 
-        P_k[i] = w_k[i]        if entry i of stage k has been updated, else
-                 w_k[half(i)]  if that entry has been updated (intra), else
-                 P_{k-1}[i]    if k > 0 (inter), else
+        P_k[i] = w_k[i]          if entry i of stage k has been updated, else
+                 w_k[half(i)]    if that entry has been updated (intra), else
+                 P_{k-1}[i]      if k > 0 (inter), else
+                 P_j[half_k(i)]  if k > 0 (downgraded), else
                  the initial weight
 
-    k is the stage and half(i) is the entry with all tiles halved. An entry counts as not updated while it has the
-    initial weight. Source: Jaskowski 2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra
-    first).
+    k is the stage and half(i) is the entry with all tiles halved; half_k and j are those of
+    `ntuple.tables.stages.downgrades`. An entry counts as not updated while it has the initial weight. Source: Jaskowski
+    2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra first); "downgraded" turns
+    tile-downgrading of a search (Guei 2023, sec. 3.4.3) into first values, from which a training goes on.
 
     The papers copy a weight when it is first evaluated, so a copy of a copy is possible. Here a weight is written at
-    its first update, and the look-up goes back stage by stage instead. Tiles are halved only once. Repeated halving
-    would end at the entry of empty cells, which always has an update, and "both" would never reach the previous stage.
+    its first update, and the look-up goes back stage by stage instead. Tiles are halved only once in a stage. Repeated
+    halving would end at the entry of empty cells, which always has an update, and "both" would never reach the previous
+    stage.
 
     Args:
         base: the first entry of the entry's part.
@@ -57,32 +60,31 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
         return weight
-    smaller = smaller_place(network, place, m) if kinds & INTRA else place
+    smaller = halved_place(network, place, m, np.uint32(1)) if kinds & INTRA else place
     stage_size = network.part_size * network.hints
     while True:
         if kinds & INTRA:
             weight = _raw_weight(network, base, m, smaller)
-        if weight != network.initial or not kinds & INTER or base < stage_size:
+        if weight != network.initial or not kinds & (INTER | DOWNGRADED) or base < stage_size:
             return weight
-        base -= stage_size
+        if kinds & DOWNGRADED:
+            stage = base // stage_size
+            place = halved_place(network, place, m, network.downgrades[stage, 0])
+            base = base % stage_size + network.downgrades[stage, 1] * stage_size
+        else:
+            base -= stage_size
         weight = _raw_weight(network, base, m, place)
         if weight != network.initial:
             return weight
 
 
 @kernel
-def smaller_place(network: Network, place: np.uint32, m: int) -> np.uint32:
-    """Return the place of the entry with all tiles halved."""
-    if network.digits.size == 0:
-        paired, salt = network.paired[m], network.salts[m]
-        return place_of_index(smaller_index(index_at_place(place, paired, salt)), paired, salt)
-    smaller, unit = np.uint32(0), np.uint32(1)
-    while place > 0:
-        digit = place % network.levels
-        smaller += unit * (digit - np.uint32(digit > 0))
-        place //= network.levels
-        unit *= network.levels
-    return np.uint32(smaller)
+def halved_place(network: Network, place: np.uint32, m: int, first: np.uint32) -> np.uint32:
+    """Return the place of the entry with all tiles from level `first` on halved."""
+    if network.digits.size:
+        return halved_index(place, network.levels, first)
+    paired, salt = network.paired[m], network.salts[m]
+    return place_of_index(halved_index(index_at_place(place, paired, salt), np.uint32(16), first), paired, salt)
 
 
 @inline
@@ -104,13 +106,23 @@ def promoted(network: Network) -> Network:
     """
     if network.promotion is None:
         return network
-    weights, size = cpu_placement.zeros(network.weights.size), int(network.part_size)
+    weights = cpu_placement.zeros(network.weights.size)
+    write_promoted(network, weights)
+    return network._replace(weights=weights, promotion=PROMOTIONS["none"])
 
-    def write_out(stage: int, m: int, start: int, end: int) -> None:
-        _write_out(network, np.uint64(stage), m, weights[stage + start : stage + end])
+
+def write_promoted(network: Network, weights: NDArray[np.float32], first: int = 0) -> None:
+    """Write the promoted weights of all parts from number `first` on to their places in `weights`.
+
+    These may be the weights of the network itself: a weight that is written twice is the same both times.
+    """
+    size = int(network.part_size)
+
+    def write_out(part: int, m: int, start: int, end: int) -> None:
+        _write_out(network, np.uint64(part), m, weights[part + start : part + end])
 
     tables = enumerate(itertools.pairwise((*network.tables.tolist(), size)))
-    tasks = [(stage, m, *ends) for m, ends in tables for stage in range(0, weights.size, size)]
+    tasks = [(part, m, *ends) for m, ends in tables for part in range(first * size, weights.size, size)]
     with ThreadPoolExecutor(available_cores()) as pool:
-        list(pool.map(write_out, *zip(*tasks, strict=True)))
-    return network._replace(weights=weights, promotion=PROMOTIONS["none"])
+        for done in [pool.submit(write_out, *task) for task in tasks]:
+            done.result()
