@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, take
+from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, saved_promotion, take
 from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
@@ -38,7 +38,7 @@ from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.file_order import WEIGHT, read_field, write_field
 from ntuple.tables.network import PROMOTIONS, Network
 from ntuple.tables.patterns import Pattern, parse_network
-from ntuple.tables.promotion import write_promoted
+from ntuple.tables.promotion import promoted
 from ntuple.td.step_sizes import MEMORY_BITS
 
 
@@ -69,7 +69,7 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
 
     - The stored network may have fewer tuples. The other tuples keep their initial weights.
     - It may have fewer stages. The later stages begin with the weights that are promoted to them, if any are promoted
-      from stage to stage, else with their initial weights.
+      from stage to stage, else with their initial weights. After this nothing is promoted any more.
     - If its untouched weights would have other values in this training, its promoted weights are written out.
     - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
     """
@@ -82,8 +82,8 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     _write_tables(state.network, config, stored, stored.weights, WEIGHT)
     for name, values in stored.memory.items() if keeps_memory else ():
         _write_tables(state.network, config, stored, values, MEMORY_FIELDS[name])
-    if config.promotion in BY_STAGE:
-        write_promoted(state.network, state.network.weights, first=stored.config.num_parts)
+    if config.promotion in BY_STAGE and config.num_parts > stored.config.num_parts:
+        state.network = promoted(state.network)
 
 
 def _write_tables(network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int) -> None:
@@ -108,16 +108,19 @@ def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
 def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
     """Write a checkpoint."""
     played = state.played_network
-    promotion = "none" if played.promotion is None else config.promotion
-    weights_config = dataclasses.replace(config, promotion=promotion)
-    save_tensors(folder / WEIGHTS_FILE, {"weights": _by_part(played)}, weights_config)
+    save_tensors(folder / WEIGHTS_FILE, {"weights": _by_part(played)}, _with_promotion_of(played, config))
     training: dict[str, Array | Parts] = {"games": state.games.rows, "progress": state.progress}
     training |= memory_arrays(state.games)
     if state.mean.count:
         training |= {"averaged": np.array([state.mean.count]), "learned": _by_part(state.network)}
     if state.is_adaptive:
         training |= {name: _by_part(state.network, field) for name, field in adaptive_fields(config).items()}
-    save_tensors(folder / TRAINING_FILE, training, config)
+    save_tensors(folder / TRAINING_FILE, training, _with_promotion_of(state.network, config))
+
+
+def _with_promotion_of(network: Network, config: NTupleConfig) -> NTupleConfig:
+    """Return a config for a file with the weights of a network; they may be written out, as a mean is."""
+    return dataclasses.replace(config, promotion="none") if network.promotion is None else config
 
 
 def _by_part(network: Network, field: int = WEIGHT) -> Parts:
@@ -134,6 +137,7 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
     """
     path = folder / TRAINING_FILE
     training = load_tensors(path, config)
+    config = dataclasses.replace(config, promotion=saved_promotion(path))
     fill(state.progress, training, "progress", path)
     _restore_games(state.games, training, path)
     memory = read_memory(training, config, path)

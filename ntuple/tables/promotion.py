@@ -106,23 +106,13 @@ def promoted(network: Network) -> Network:
     """
     if network.promotion is None:
         return network
-    weights = cpu_placement.zeros(network.weights.size)
-    write_promoted(network, weights)
-    return network._replace(weights=weights, promotion=PROMOTIONS["none"])
+    weights, size = cpu_placement.zeros(network.weights.size), int(network.part_size)
 
-
-def write_promoted(network: Network, weights: NDArray[np.float32], first: int = 0) -> None:
-    """Write the promoted weights of all parts from number `first` on to their places in `weights`.
-
-    These may be the weights of the network itself: a weight that is written twice is the same both times.
-    """
-    size = int(network.part_size)
-
-    def write_out(part: int, m: int, start: int, end: int) -> None:
-        _write_out(network, np.uint64(part), m, weights[part + start : part + end])
+    def write_out(stage: int, m: int, start: int, end: int) -> None:
+        _write_out(network, np.uint64(stage), m, weights[stage + start : stage + end])
 
     tables = enumerate(itertools.pairwise((*network.tables.tolist(), size)))
-    tasks = [(part, m, *ends) for m, ends in tables for part in range(first * size, weights.size, size)]
+    tasks = [(stage, m, *ends) for m, ends in tables for stage in range(0, weights.size, size)]
     with ThreadPoolExecutor(available_cores()) as pool:
-        for done in [pool.submit(write_out, *task) for task in tasks]:
-            done.result()
+        list(pool.map(write_out, *zip(*tasks, strict=True)))
+    return network._replace(weights=weights, promotion=PROMOTIONS["none"])
