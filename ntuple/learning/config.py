@@ -26,7 +26,6 @@ SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
 SEARCHES = "target.search.simulations!=1"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
 BLOCKS, BOUNDARY = "start.kind=blocks", "start.kind=boundary"
-BY_STAGE = ("inter", "both", "downgraded")  # promotions from stage to stage
 HINTS = f"game={'|'.join(name for name, game in GAMES.items() if game.num_hints > 1)}"
 
 
@@ -273,11 +272,10 @@ class NTupleConfig(Settings):
         "Parts of a game, each with its own weights: a scheme such as 2^3 or top4, or sums of tiles at which stages "
         "begin, such as [16384, 16384+8192]; empty: one stage.",
     )
-    promotion: Literal["none", "inter", "intra", "both", "downgraded"] = setting(
+    promotion: Literal["none", "inter", "intra", "both"] = setting(
         "none",
         "Value of a weight before its first update. none: the initial value. inter: the weight of the previous stage. "
-        "intra: the weight of the entry with halved tiles. both: first intra, then inter. downgraded: the weight by "
-        "which search.downgrade would play the board on which the stage begins.",
+        "intra: the weight of the entry with halved tiles. both: first intra, then inter.",
     )
     frozen_stages: int = setting(
         0, "Number of first stages that are not trained; with run.begin_from only later stages learn.", at_least=0
@@ -329,10 +327,8 @@ class NTupleConfig(Settings):
         tuples = len(parse_network(self.network, self.rows, self.columns))
         if self.frozen_tuples >= tuples:
             self.refuse("frozen_tuples", f"a number below the {tuples} tuples of network")
-        if self.promotion in BY_STAGE and not self.stages:
-            self.refuse("promotion", f"intra, or set stages: {', '.join(BY_STAGE)} use those of an earlier stage")
-        if self.promotion == "downgraded" and self.cut.counts_all:
-            self.refuse("promotion", "another value: downgraded needs stages that begin at tiles, not at sums of all")
+        if self.promotion in ("inter", "both") and not self.stages:
+            self.refuse("promotion", "intra, or set stages: inter and both use the weights of the previous stage")
         try:
             make_stages(self.start.carousel.stages, self.rules_of_game)
         except ValueError as error:

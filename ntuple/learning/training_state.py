@@ -31,7 +31,7 @@ from ntuple.files.stored_network import (
     read_memory,
     read_weights,
 )
-from ntuple.learning.config import BY_STAGE, NTupleConfig
+from ntuple.learning.config import NTupleConfig
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
@@ -68,8 +68,9 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     """Replace the new network of a training by a stored one.
 
     - The stored network may have fewer tuples. The other tuples keep their initial weights.
-    - It may have fewer stages. The later stages begin with the weights that are promoted to them, if any are promoted
-      from stage to stage, else with their initial weights. After this nothing is promoted any more.
+    - It may have fewer stages. If weights are promoted from stage to stage, the later stages begin as copies of its last
+      one. Nothing is promoted any more then, because looking promoted weights up is slow. Else the later stages begin
+      with their initial weights.
     - If its untouched weights would have other values in this training, its promoted weights are written out.
     - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
     """
@@ -82,7 +83,7 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     _write_tables(state.network, config, stored, stored.weights, WEIGHT)
     for name, values in stored.memory.items() if keeps_memory else ():
         _write_tables(state.network, config, stored, values, MEMORY_FIELDS[name])
-    if config.promotion in BY_STAGE and config.num_parts > stored.config.num_parts:
+    if config.promotion in ("inter", "both") and config.num_parts > stored.config.num_parts:
         state.network = promoted(state.network)
 
 

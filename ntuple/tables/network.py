@@ -33,12 +33,12 @@ from ntuple.tables.patterns import (
     view_actions,
     view_cells,
 )
-from ntuple.tables.stages import Stages, downgrades, make_stages
+from ntuple.tables.stages import Stages, make_stages
 
 VIEWS = 8  # entries of a tuple in a row of a look-up; the first S are used
 NO_CELL = 0x80  # in a byte shuffle: the byte becomes 0
-INTER, INTRA, DOWNGRADED = 1, 2, 4  # bits of Network.promotion
-PROMOTIONS = {"none": None, "inter": INTER, "intra": INTRA, "both": INTER | INTRA, "downgraded": DOWNGRADED}
+INTER, INTRA = 1, 2  # bits of Network.promotion
+PROMOTIONS = {"none": None, "inter": INTER, "intra": INTRA, "both": INTER | INTRA}
 
 
 class Network(NamedTuple):
@@ -50,8 +50,7 @@ class Network(NamedTuple):
     part_size: np.uint64  # N, entries of a part
     hints: np.uint64  # parts of a stage; 1: the hint is no input
     stages: Stages
-    promotion: int | None  # bits of PROMOTIONS; None: none, which the compiler knows (`by_promotion`)
-    downgrades: NDArray[np.uint32]  # [stages, 2] see ntuple.tables.stages.downgrades
+    promotion: int | None  # bits INTER and INTRA; None: none, which the compiler knows (`by_promotion`)
     initial: np.float32  # the weight of an entry that no update has changed
     frozen: np.uint64  # number of entries of the first parts that do not learn
     first_learned: int  # number of the first tuple that learns
@@ -94,8 +93,7 @@ def make_network(
         memory_bits: log2 of the floats that the step size rule keeps for a weight; None: it keeps nothing.
         promotion: weight of an entry before its first update (`ntuple.tables.promotion.weight_of`): "none" v_init /
             (S M); "inter" the weight of the same entry in the previous stage; "intra" the weight of the entry with all
-            tiles halved; "both" like "intra" if that entry has been updated, else like "inter"; "downgraded" the weight
-            of the entry with halved large tiles in the stage of such boards.
+            tiles halved; "both" like "intra" if that entry has been updated, else like "inter".
         symmetry: whether all views of a board share the table of a tuple; if not, S = 1.
         values: what the network values; with "action" every tuple has one table for each action.
         frozen_stages: number of the first stages that do not learn.
@@ -119,7 +117,6 @@ def make_network(
         hints=np.uint64(hints),
         stages=cut,
         promotion=PROMOTIONS[promotion],
-        downgrades=downgrades(cut),
         initial=initial,
         frozen=np.uint64(frozen_stages * hints * sum(sizes)),
         first_learned=frozen_tuples,

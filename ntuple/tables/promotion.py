@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ntuple.game.jit import chosen_by_type, field_type, inline, kernel
 from ntuple.tables import cpu_placement
 from ntuple.tables.cpu_placement import available_cores
-from ntuple.tables.layout import halved_index, index_at_place, place_of_index
-from ntuple.tables.network import DOWNGRADED, INTER, INTRA, PROMOTIONS, Network
+from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
+from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
 
 
 def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,21 +37,18 @@ def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> C
 def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np.float32:
     """Return the weight of an entry; before its first update, the weight that it is promoted to.
 
-        P_k[i] = w_k[i]          if entry i of stage k has been updated, else
-                 w_k[half(i)]    if that entry has been updated (intra), else
-                 P_{k-1}[i]      if k > 0 (inter), else
-                 P_j[half_k(i)]  if k > 0 (downgraded), else
+        P_k[i] = w_k[i]        if entry i of stage k has been updated, else
+                 w_k[half(i)]  if that entry has been updated (intra), else
+                 P_{k-1}[i]    if k > 0 (inter), else
                  the initial weight
 
-    k is the stage and half(i) is the entry with all tiles halved; half_k and j are those of
-    `ntuple.tables.stages.downgrades`. An entry counts as not updated while it has the initial weight. Source: Jaskowski
-    2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra first); "downgraded" turns
-    tile-downgrading of a search (Guei 2023, sec. 3.4.3) into first values, from which a training goes on.
+    k is the stage and half(i) is the entry with all tiles halved. An entry counts as not updated while it has the
+    initial weight. Source: Jaskowski 2017, sec. V-D2 (inter); Matsuzaki 2017, sec. 4.2 (intra; "both" tries intra
+    first).
 
     The papers copy a weight when it is first evaluated, so a copy of a copy is possible. Here a weight is written at
-    its first update, and the look-up goes back stage by stage instead. Tiles are halved only once in a stage. Repeated
-    halving would end at the entry of empty cells, which always has an update, and "both" would never reach the previous
-    stage.
+    its first update, and the look-up goes back stage by stage instead. Tiles are halved only once. Repeated halving
+    would end at the entry of empty cells, which always has an update, and "both" would never reach the previous stage.
 
     Args:
         base: the first entry of the entry's part.
@@ -60,31 +57,32 @@ def weight_of(network: Network, base: np.uint64, m: int, place: np.uint32) -> np
     weight = _raw_weight(network, base, m, place)
     if weight != network.initial:
         return weight
-    smaller = halved_place(network, place, m, np.uint32(1)) if kinds & INTRA else place
+    smaller = smaller_place(network, place, m) if kinds & INTRA else place
     stage_size = network.part_size * network.hints
     while True:
         if kinds & INTRA:
             weight = _raw_weight(network, base, m, smaller)
-        if weight != network.initial or not kinds & (INTER | DOWNGRADED) or base < stage_size:
+        if weight != network.initial or not kinds & INTER or base < stage_size:
             return weight
-        if kinds & DOWNGRADED:
-            stage = base // stage_size
-            place = halved_place(network, place, m, network.downgrades[stage, 0])
-            base = base % stage_size + network.downgrades[stage, 1] * stage_size
-        else:
-            base -= stage_size
+        base -= stage_size
         weight = _raw_weight(network, base, m, place)
         if weight != network.initial:
             return weight
 
 
 @kernel
-def halved_place(network: Network, place: np.uint32, m: int, first: np.uint32) -> np.uint32:
-    """Return the place of the entry with all tiles from level `first` on halved."""
-    if network.digits.size:
-        return halved_index(place, network.levels, first)
-    paired, salt = network.paired[m], network.salts[m]
-    return place_of_index(halved_index(index_at_place(place, paired, salt), np.uint32(16), first), paired, salt)
+def smaller_place(network: Network, place: np.uint32, m: int) -> np.uint32:
+    """Return the place of the entry with all tiles halved."""
+    if network.digits.size == 0:
+        paired, salt = network.paired[m], network.salts[m]
+        return place_of_index(smaller_index(index_at_place(place, paired, salt)), paired, salt)
+    smaller, unit = np.uint32(0), np.uint32(1)
+    while place > 0:
+        digit = place % network.levels
+        smaller += unit * (digit - np.uint32(digit > 0))
+        place //= network.levels
+        unit *= network.levels
+    return np.uint32(smaller)
 
 
 @inline

@@ -59,27 +59,6 @@ def make_stages(stages: str | Sequence[int | str], game: Game = GAME_2048) -> St
     return Stages(np.array(_thresholds(text, game), np.uint64), False)
 
 
-def downgrades(stages: Stages) -> NDArray[np.uint32]:
-    """Return, for each stage, what tile-downgrading does to a board with exactly the large tiles that begin the stage.
-
-    The tiles above the largest missing one are halved (Guei 2023, eq. 33): 16384 is played like 8192, and 16384 and
-    8192 like 8192 and 4096.
-
-    Returns:
-        uint32[stages, 2]: the level from which on tiles are halved, and the number of the stage that the board is then
-        in; 0 and 0 for the first stage.
-    """
-    found = np.zeros((stages.thresholds.size + 1, 2), np.uint32)
-    for stage, threshold in enumerate(stages.thresholds.tolist(), start=1):
-        first = threshold.bit_length() - 1
-        while threshold >> first - 1 & 1:
-            first -= 1
-        small = threshold % 2**first
-        halved = (threshold - small) // 2 + small
-        found[stage] = first, np.searchsorted(stages.thresholds, halved, "right")
-    return found
-
-
 def count_stages(stages: str | Sequence[int | str]) -> int:
     """Return the number of stages that `make_stages` makes."""
     return int(make_stages(stages).thresholds.size) + 1

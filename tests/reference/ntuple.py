@@ -6,7 +6,7 @@ floats; the kernels agree with them up to float32 rounding.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from reference.rules import Board, cells, symmetries
 
@@ -22,10 +22,10 @@ def index(pattern: Pattern, view: Board) -> int:
     return sum(min(tiles[cell], levels - 1) * levels**i for i, cell in enumerate(pattern))
 
 
-def halved(number: int, levels: int = 16, first: int = 1) -> int:
-    """Return the index with all tiles from level `first` on halved: their digits decrease by one."""
+def halved(number: int, levels: int = 16) -> int:
+    """Return the index with all tiles halved: every digit decreases by one, and 0 stays 0."""
     digits = [number // levels**i % levels for i in range(8)]
-    return sum((digit - (digit >= first)) * levels**i for i, digit in enumerate(digits))
+    return sum(max(digit - 1, 0) * levels**i for i, digit in enumerate(digits))
 
 
 class Network:
@@ -38,14 +38,12 @@ class Network:
         v_init: float = 0.0,
         stage: Callable[[Board], int] = lambda board: 0,
         promotion: str = "none",
-        downgrades: Mapping[int, tuple[int, int]] | None = None,
     ) -> None:
         self.patterns, self.num_symmetries = patterns, num_symmetries
         self.levels = 16  # R, set from the size of the boards that are looked up
         self.share = 1 / (num_symmetries * len(patterns))
         self.initial = v_init * self.share
         self.stage, self.promotion = stage, promotion
-        self.downgrades = downgrades or {}  # stage -> level from which on tiles are halved, stage of such boards
         self.weights: dict[Entry, float] = {}
         self.errors: dict[Entry, float] = {}
         self.absolutes: dict[Entry, float] = {}
@@ -72,9 +70,6 @@ class Network:
             return self.weights[smaller]
         if self.promotion in ("inter", "both") and stage > 0:
             return self.weight((stage - 1, m, number))
-        if self.promotion == "downgraded" and stage > 0:
-            first, earlier = self.downgrades[stage]
-            return self.weight((earlier, m, halved(number, self.levels, first)))
         return self.initial
 
     def value(self, board: Board) -> float:

@@ -5,13 +5,12 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
-from ntuple.expectimax.downgrading import downgraded
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import stage_of
 from ntuple.tables.file_order import read_field, write_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.stages import SCHEMES, downgrades, make_stages
+from ntuple.tables.stages import SCHEMES, make_stages
 from ntuple.td.step_sizes import TD, update
 from tests.ntuple.drivers import entries, step_size, to_board, value
 
@@ -84,7 +83,7 @@ def test_other_words_are_refused(text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("promotion", ["none", "inter", "intra", "both", "downgraded"])
+@pytest.mark.parametrize("promotion", ["none", "inter", "intra", "both"])
 def test_promotion_equals_the_reference(promotion: str) -> None:
     game, text, cuts = make_rules(3, 3), "012,0134", (16, 64)
     network = make_network(text, 3, 3, 50.0, stages=(16, 64), promotion=promotion)
@@ -94,8 +93,7 @@ def test_promotion_equals_the_reference(promotion: str) -> None:
         present = sum({2**tile for tile in rules.cells(board) if tile})
         return sum(present >= cut for cut in cuts)
 
-    by_hand = {1: (4, 0), 2: (6, 1)}  # 16 is played like 8, which is in no stage of its own; 64 like 32
-    truth = reference.Network(list(parse_network(text, 3, 3)), 8, 50.0, stage_number, promotion, by_hand)
+    truth = reference.Network(list(parse_network(text, 3, 3)), 8, 50.0, stage_number, promotion)
     rng = random.Random(3)
     boards = [tuple(tuple(rng.choices(range(8), [5, 5, 4, 3, 3, 2, 2, 1], k=3)) for _ in range(3)) for _ in range(300)]
     for board in boards:
@@ -111,19 +109,6 @@ def test_promotion_equals_the_reference(promotion: str) -> None:
     fresh = [tuple(tuple(rng.choices(range(8), k=3)) for _ in range(3)) for _ in range(200)]
     for board in boards[:50] + fresh:
         assert value(game, network, board) == pytest.approx(truth.value(board), abs=0.05)
-
-
-def test_large_tiles_are_halved_as_by_tile_downgrading() -> None:
-    """Each threshold is a board with these tiles alone: its halved tiles and its new stage are those of that board."""
-    stages = make_stages("16384,16384+8192,16384+8192+4096,32768,32768+4096,32768+16384")
-    found = downgrades(stages)
-    assert found.tolist() == [[0, 0], [14, 0], [13, 0], [12, 0], [15, 1], [15, 1], [14, 2]]
-    for threshold, (first, stage) in zip(stages.thresholds.tolist(), found[1:].tolist(), strict=True):
-        levels = [level for level in range(18) if threshold >> level & 1]
-        board = tuple(tuple((*levels, *[0] * 16)[row : row + 4]) for row in range(0, 16, 4))
-        halved = downgraded(to_board(board), np.uint64(0))
-        assert halved == to_board(tuple(tuple(level - (level >= first) for level in row) for row in board))
-        assert stage_of(stages, halved) == stage
 
 
 def test_one_stage_is_many_with_equal_tables() -> None:
