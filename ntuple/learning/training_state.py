@@ -68,9 +68,9 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
     """Replace the new network of a training by a stored one.
 
     - The stored network may have fewer tuples. The other tuples keep their initial weights.
-    - It may have fewer stages. If weights are promoted from stage to stage, the later stages begin as copies of its last
-      one. Nothing is promoted any more then, because looking promoted weights up is slow. Else the later stages begin
-      with their initial weights.
+    - It may have fewer stages. If weights are promoted from stage to stage, the later stages begin as copies of its
+      last one. Nothing is promoted any more then, because looking promoted weights up is slow. Else the later stages
+      begin with their initial weights.
     - If its untouched weights would have other values in this training, its promoted weights are written out.
     - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
     """
