@@ -46,7 +46,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="games from each board (default: 5)")
     add_search_options(parser)
     add_json(parser)
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_intermixed_args(argv)
     for name in ("tile", "chain"):
         if (tile := getattr(arguments, name)) < 4 or tile & tile - 1:
             parser.error(f"--{name} {tile}: give a power of two from 4 on")
