@@ -8,13 +8,13 @@ first 16384, then 16384 and 8192, and so on down to `--chain`. A row is such a s
 share of them that built `--tile` in the end.
 
 With --player the last step is played again, by any player and search: from the first board of each game that held the
-whole chain, `--repeat` times with other spawns, until `--tile` is built or the game is over. The error is of 95%, as if
-these games were independent.
+whole chain, `--repeat` times with other spawns, until `--tile` is built or the game is over. The interval is of 95%,
+as if these games were independent.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,14 +25,10 @@ from launch.bench.rows import BenchRow
 from launch.commands.parser import Parser, add_json, add_search_options, search_options
 from launch.errors import UserError
 from launch.evaluation.boards.notation import DEFAULT_BOARD
-from launch.evaluation.intervals import Z
+from launch.evaluation.intervals import wilson
 from launch.evaluation.loading import LoadedPlayer, load_player
-from launch.evaluation.records.judge import read_lines
-from launch.evaluation.records.played import game_of
-from launch.evaluation.records.record import RecordError, parse_record
+from launch.viewing.replay.games import read_games
 from ntuple.core.rules import Board, afterstate, spawn
-
-SIDE = 4
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -60,7 +56,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def measure(arguments: argparse.Namespace) -> list[BenchRow]:
     """Read the games, and play the last step again if there is a player; UserError if there is no such game."""
     goal, smallest = arguments.tile.bit_length() - 1, arguments.chain.bit_length() - 1
-    games = list(_read(arguments.records))
+    games = [game.boards for game in read_games(arguments.records, DEFAULT_BOARD, None).games]
     rows = []
     for level in range(goal - 1, smallest - 1, -1):
         step = " ".join(str(1 << other) for other in range(goal - 1, level - 1, -1))
@@ -74,19 +70,8 @@ def measure(arguments: argparse.Namespace) -> list[BenchRow]:
         return rows
     player = load_player(arguments.player, search_options(arguments, arguments.overrides))
     won = play_on(player, np.repeat(boards, arguments.repeat, axis=0), goal)
-    error = Z * float(won.std()) / won.size**0.5
-    return [*rows, BenchRow("built by the player", float(won.mean()), "share"), BenchRow("  error", error, "share")]
-
-
-def _read(path: Path) -> Iterator[NDArray[np.uint8]]:
-    """Yield the boards [T + 1, H, W] of each game of a file; UserError if a line is no record of 2048 on 4x4."""
-    for line in read_lines(path, None):
-        if line.board != DEFAULT_BOARD:
-            raise UserError(f"{path}: games of {line.board}; give games of {DEFAULT_BOARD}")
-        try:
-            yield game_of(line.number, parse_record(line.text), SIDE, SIDE).boards
-        except RecordError as error:
-            raise UserError(f"{path}, line {line.number}: {error}") from error
+    names = ("built by the player", "  at least", "  at most")
+    return [*rows, *(BenchRow(*row, "share") for row in zip(names, wilson(won.mean(), won.size), strict=True))]
 
 
 def _first_with(boards: NDArray[np.uint8], level: int, goal: int) -> NDArray[np.uint8] | None:
