@@ -117,6 +117,7 @@ def _add_endgame(commands: Parser) -> None:
     )
     parser.add_argument("pattern", nargs="?", metavar="PATTERN", help="such as LLLL/LL../..../....")
     parser.add_argument("--target", type=int, metavar="TILE", help="the tile to be built on the free cells")
+    parser.add_argument("--largest-sum", type=int, metavar="SUM", help="of the free tiles: a smaller table")
     parser.add_argument("--out", type=Path, metavar="FILE", help="save the table; without it the size is printed")
     parser.add_argument("--table", type=Path, metavar="FILE", help="a saved table, in place of a PATTERN")
     parser.add_argument("--position", help="print the probability of the target after each move of this board")
@@ -126,9 +127,9 @@ def _add_endgame(commands: Parser) -> None:
 def _run_endgame(arguments: argparse.Namespace) -> int:
     from launch.evaluation.boards.endgame import Request, run_endgame
 
+    asked = (arguments.pattern, arguments.target, arguments.largest_sum)
     files = (arguments.out, arguments.table)
-    request = Request(arguments.pattern, arguments.target, *files, arguments.position, as_json=arguments.json)
-    return run_endgame(request)
+    return run_endgame(Request(*asked, *files, arguments.position, as_json=arguments.json))
 
 
 def _add_judge(commands: Parser) -> None:

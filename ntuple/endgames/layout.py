@@ -52,7 +52,12 @@ class Layout(NamedTuple):
     counts: NDArray[np.int64]  # [2, S] contents of each sum
     begins: NDArray[np.uint32]  # [S_A, S_B] place within its layer of the first board with these sums
     layers: NDArray[np.int64]  # [K + 1] place of the first board of each layer; the last entry is the number of boards
-    sizes: NDArray[np.int64]  # [K] boards of each layer with one arrangement
+    sizes: NDArray[np.int64]  # [S_A + S_B - 1] boards of each sum with one arrangement, also of those above the largest
+
+    @property
+    def boards(self) -> int:
+        """Number of boards."""
+        return int(self.layers[-1])
 
 
 def make_layout(pattern: Pattern) -> Layout:
@@ -69,7 +74,7 @@ def make_layout(pattern: Pattern) -> Layout:
     arrangements, rows, levels = pattern.arrangements, np.arange(CELLS).reshape(SIDE, SIDE), line_levels()
     locked = [sum(LOCKED << 4 * cell for cell in arrangement.locked) for arrangement in arrangements]
     lines = np.stack([[line_words(arrangement, row, levels, levels) for row in rows] for arrangement in arrangements])
-    layers = np.concatenate([[0], np.cumsum(sizes * len(arrangements))])
+    layers = np.concatenate([[0], np.cumsum(sizes[: pattern.largest_sum // 2 + 1] * len(arrangements))])
     return Layout(np.array(locked, np.uint64), pattern.sliding_row, lines, halves, counts, begins, layers, sizes)
 
 

@@ -117,6 +117,8 @@ def probability_after(table: Endgame, view: int, arrangement: int, board: Board,
     if is_outside(word):
         return 0.0
     layer, place = layer_and_place(table.layout, arrangement, word)
+    if layer >= table.layout.layers.size - 1:  # above the largest sum
+        return 0.0
     return table.values[table.layout.layers[layer] + place] / SCALE
 
 

@@ -3,7 +3,7 @@
 A pattern is 16 letters, four rows from top to bottom, with or without `/` between rows:
 
     L   locked: holds a large tile, which stays there
-    S   sliding: holds a large tile, which may slide along its row; one row may have such cells, and no L beside them
+    S   sliding: holds a large tile, which may slide along its row; one row may have such cells, side by side, and no L
     .   free: empty, or holds a tile below the target
     T   free, and the target counts here; if no cell is T, it counts in every free cell
 
@@ -11,11 +11,14 @@ A board fits if each locked cell holds the target's tile or a larger one, these 
 cell is empty or holds a tile below the target. Then no locked tile can merge before the target is built, so the value
 of a board depends on its free cells alone: one table serves every game that fits.
 
-Sliding tiles keep their order. The cells in which they may stand are the arrangements of a pattern, each of which is a
-pattern with locked tiles; a board fits if it fits one of them. A move along their row leads from one to another.
+Sliding tiles keep their order, and no move along their row puts a gap between them. So they may stand in the
+arrangements SS.., .SS. and ..SS of a pattern SS.. Each is a pattern with locked tiles, and a board fits if it fits one
+of them. A move along their row leads from one to another.
+
+The free tiles of a board that builds the target sum to little more than the target. A pattern may have a largest sum:
+boards above it count as lost, and are not in its table.
 """
 
-import itertools
 from typing import NamedTuple
 
 SIDE = 4
@@ -30,6 +33,7 @@ class Pattern(NamedTuple):
 
     letters: str  # 16 of L, S, . and T
     target: int  # level of the tile to be built
+    largest_sum: int  # of the free tiles
 
     @property
     def sliding_row(self) -> int:
@@ -43,8 +47,9 @@ class Pattern(NamedTuple):
             return (self,)
         rows = rows_of(self.letters.replace("S", "L"))
         above, row, below = rows[: self.sliding_row], rows[self.sliding_row], rows[self.sliding_row + 1 :]
-        slid = sorted(set(itertools.permutations(row)), reverse=True)
-        return tuple(self._replace(letters="".join([*above, *letters, *below])) for letters in slid)
+        tiles, gaps = row.replace(".", ""), row.count(".")
+        slid = ["." * at + tiles + "." * (gaps - at) for at in range(gaps + 1)]
+        return tuple(self._replace(letters="".join([*above, letters, *below])) for letters in slid)
 
     @property
     def locked(self) -> tuple[int, ...]:
@@ -61,14 +66,11 @@ class Pattern(NamedTuple):
         """The free cells in which the target counts."""
         return tuple(cell for cell, letter in enumerate(self.letters) if letter == "T") or self.free
 
-    @property
-    def boards(self) -> int:
-        """Number of boards: target ^ free cells, for each arrangement."""
-        return int(self.target ** len(self.free)) * len(self.arrangements)
-
     def __str__(self) -> str:
         """Return the letters in rows with the target's tile, such as LLLL/LL../..../.... to 256."""
-        return f"{'/'.join(rows_of(self.letters))} to {1 << self.target}"
+        text = f"{'/'.join(rows_of(self.letters))} to {1 << self.target}"
+        bound = f", sum to {self.largest_sum}" if self.largest_sum < most_sum(self.letters, self.target) else ""
+        return text + bound
 
 
 def rows_of(letters: str) -> list[str]:
@@ -76,18 +78,30 @@ def rows_of(letters: str) -> list[str]:
     return [letters[at : at + SIDE] for at in range(0, CELLS, SIDE)]
 
 
-def parse_pattern(text: str, tile: int) -> Pattern:
-    """Return the pattern of a text and of the tile to be built; ValueError says what is wrong and what to give."""
+def most_sum(letters: str, target: int) -> int:
+    """Return the sum of the free tiles if each is half of the target."""
+    return (1 << target - 1) * (CELLS - letters.count("L") - letters.count("S"))
+
+
+def parse_pattern(text: str, tile: int, largest_sum: int | None = None) -> Pattern:
+    """Return the pattern of a text, of the tile to be built and of the largest sum; None: no board is above it.
+
+    Raises:
+        ValueError: it is no pattern; the text says what is wrong and what to give.
+    """
     letters = text.replace("/", "").replace(" ", "")
     if len(letters) != CELLS or set(letters) - set("LS.T"):
         raise ValueError(f"{text!r} is no pattern: give {CELLS} letters of L, S, . and T, such as {EXAMPLE}")
     rows = rows_of(letters)
-    if sum("S" in row for row in rows) > 1 or any("S" in row and set(row) - set("S.") for row in rows):
-        raise ValueError(f"{text!r}: give S in one row alone, beside free cells, such as LLLL/SS../..../....")
+    if sum("S" in row for row in rows) > 1 or any("S" in row and set(row.strip(".")) - {"S"} for row in rows):
+        raise ValueError(f"{text!r}: give S side by side in one row, beside free cells, such as LLLL/SS../..../....")
     target = max(tile, 1).bit_length() - 1
     if tile != 1 << target or not LEAST_TARGET <= target <= MOST_TARGET:
         raise ValueError(f"{tile} is no target: give a tile from {1 << LEAST_TARGET} to {1 << MOST_TARGET}")
-    pattern = Pattern(letters, target)
+    most = most_sum(letters, target)
+    if largest_sum is not None and largest_sum < tile:
+        raise ValueError(f"{largest_sum} is no largest sum: give {tile} or more, such as {tile * 5 // 4}")
+    pattern = Pattern(letters, target, most if largest_sum is None else min(largest_sum, most))
     if not LEAST_FREE <= len(pattern.free) <= MOST_FREE:
         free = f"{len(pattern.free)} free cells"
         raise ValueError(f"{text!r} has {free}: give {LEAST_FREE} to {MOST_FREE}, such as {EXAMPLE}")

@@ -1,12 +1,14 @@
 """The probability to build the target of a pattern, for each afterstate, under the play that is best for it.
 
     A(as) = sum over spawns of P(s) max over a of   1        if the target then stands where it counts
-                                                    0        if a locked tile moved, or the target stands elsewhere
+                                                    0        if a locked tile moved, or the target stands elsewhere,
+                                                             or the sum of the free tiles is above the largest
                                                     A(as')   otherwise
     max over a = 0 if no move is legal
 
-All boards of a pattern are computed, also those that play does not reach. A board without an empty cell is no
-afterstate; it has the value 0. Layers are computed in falling order of the sum of the tiles (layout.py).
+All boards of a pattern are computed up to its largest sum, also those that play does not reach. A board without an
+empty cell is no afterstate; it has the value 0. Layers are computed in falling order of the sum of the tiles
+(layout.py).
 """
 
 import itertools
@@ -78,7 +80,7 @@ def _value_of_move(layout: Layout, arrangement: int, word: np.uint64, layer: Lay
     if is_outside(word):
         return np.float32(0)
     _, place = layer_and_place(layout, arrangement, word)
-    return layer[place]
+    return layer[place] if place < layer.size else np.float32(0)  # a layer above the largest sum has no boards
 
 
 @inline

@@ -27,7 +27,7 @@ from ntuple.files.safetensors import (
 )
 from ntuple.game.any_game import make_game_rules
 
-FORMAT = "muzero2048 endgame 1"
+FORMAT = "muzero2048 endgame 2"
 VALUE = np.dtype(np.uint16)
 SAVE_SECONDS = 60.0
 BLOCK = 1 << 22  # values at a time
@@ -54,13 +54,14 @@ class EndgameTable:
             tensors, header = map_safetensors(path)
             foreign = "not a table of an endgame: make one with `muzero2048 endgame`"
             check_format(path, header, FORMAT, foreign, "made by another version: make the table again")
-            pattern = parse_pattern(header["pattern"], int(header["target"]))
+            pattern = parse_pattern(header["pattern"], int(header["target"]), int(header["largest_sum"]))
+            layout = make_layout(pattern)
             values: Any = tensors["values"]
-            if values.dtype != VALUE or values.shape != (pattern.boards,):
-                raise ValueError(f"{values.dtype}{list(values.shape)} for {pattern.boards} boards")
+            if values.dtype != VALUE or values.shape != (layout.boards,):
+                raise ValueError(f"{values.dtype}{list(values.shape)} for {layout.boards} boards")
             if _digest(pattern, values) != header["sha256"]:
                 raise ValueError("it was changed after it was written")
-        return cls(pattern, make_layout(pattern), values)
+        return cls(pattern, layout, values)
 
     @property
     def promise(self) -> float:
@@ -78,14 +79,13 @@ class EndgameTable:
         return found
 
 
-def bytes_of(pattern: Pattern) -> int:
+def bytes_of(layout: Layout) -> int:
     """Return the size of the table's file."""
-    return pattern.boards * VALUE.itemsize
+    return layout.boards * VALUE.itemsize
 
 
-def memory_of(pattern: Pattern) -> int:
+def memory_of(layout: Layout) -> int:
     """Return the bytes that `solve_table` needs: four layers and the tables of the layout."""
-    layout = make_layout(pattern)
     largest = int(np.diff(layout.layers).max())
     return (
         4 * largest * EMPTY_LAYER.itemsize
@@ -118,14 +118,14 @@ def solve_table(
     layout = make_layout(pattern)
     done, above = _read_state(state, pattern) if state.exists() else (None, (EMPTY_LAYER, EMPTY_LAYER))
     mode: Any = "r+" if done is not None else "w+"
-    if done is not None and (not work.exists() or work.stat().st_size != bytes_of(pattern)):
+    if done is not None and (not work.exists() or work.stat().st_size != bytes_of(layout)):
         raise ValueError(f"{work}: missing or cut; delete {state} to begin anew")
-    values = np.memmap(work, VALUE, mode, shape=(pattern.boards,))
+    values = np.memmap(work, VALUE, mode, shape=(layout.boards,))
     saved_at = time.monotonic()
     for number, layer in solve_layers(pattern, layout, done, above):
         first = int(layout.layers[number])
         values[first : first + layer.size] = np.rint(SCALE * layer)
-        watch(1 - first / pattern.boards)
+        watch(1 - first / layout.boards)
         above = (layer, above[0])
         is_last = number == 0
         if is_last or is_stopped() or time.monotonic() - saved_at > SAVE_SECONDS:
@@ -134,9 +134,14 @@ def solve_table(
             saved_at = time.monotonic()
             if not is_last and is_stopped():
                 return False
-    about = {"format": FORMAT, "pattern": pattern.letters, "target": str(1 << pattern.target)}
-    whole = Parts(VALUE, pattern.boards, _blocks(values))
-    write_safetensors(path, {"values": whole}, about | {"sha256": _digest(pattern, values)})
+    header = {
+        "format": FORMAT,
+        "pattern": pattern.letters,
+        "target": str(1 << pattern.target),
+        "largest_sum": str(pattern.largest_sum),
+        "sha256": _digest(pattern, values),
+    }
+    write_safetensors(path, {"values": Parts(VALUE, layout.boards, _blocks(values))}, header)
     work.unlink()
     state.unlink()
     sync(path.parent)

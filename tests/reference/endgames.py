@@ -6,7 +6,7 @@ rules merge none of them. Sliding tiles are kept if their row holds the same lar
 
 import functools
 from collections.abc import Callable, Iterator
-from itertools import permutations, product
+from itertools import product
 
 from reference.rules import ACTIONS, Board, afterstate
 
@@ -16,10 +16,10 @@ SPAWNS = ((1, 0.9), (2, 0.1))  # level of the new tile, probability
 
 def boards(letters: str, target: int) -> Iterator[Board]:
     """Yield the boards of a pattern, with the locked tiles target + 1, target + 2, ..."""
-    rows = [tuple(letters[SIDE * row :][:SIDE]) for row in range(SIDE)]
-    choices = [sorted(set(permutations(row))) if "S" in row else [row] for row in rows]
+    rows = [letters[SIDE * row :][:SIDE] for row in range(SIDE)]
+    choices = [_slid(row) if "S" in row else [row] for row in rows]
     for arrangement in product(*choices):
-        cells = sum(arrangement, ())
+        cells = "".join(arrangement)
         free = [cell for cell, letter in enumerate(cells) if letter not in "LS"]
         large = {cell: target + 1 + i for i, cell in enumerate(c for c in range(SIDE * SIDE) if c not in free)}
         for levels in product(range(target), repeat=len(free)):
@@ -27,7 +27,12 @@ def boards(letters: str, target: int) -> Iterator[Board]:
             yield tuple(tuple(board[SIDE * row + column] for column in range(SIDE)) for row in range(SIDE))
 
 
-def solver(letters: str, target: int) -> Callable[[Board, Board], float]:
+def _slid(row: str) -> list[str]:
+    tiles = row.strip(".")
+    return [("." * at + tiles).ljust(SIDE, ".") for at in range(SIDE - len(tiles) + 1)]
+
+
+def solver(letters: str, target: int, largest_sum: int) -> Callable[[Board, Board], float]:
     """Return the function from a board and its afterstate to the probability after this move."""
     locked = [cell for cell, letter in enumerate(letters) if letter == "L"]
     goals = [cell for cell, letter in enumerate(letters) if letter == "T"] or [
@@ -42,7 +47,10 @@ def solver(letters: str, target: int) -> Callable[[Board, Board], float]:
         if any([n for n in board[row] if n > target] != [n for n in after[row] if n > target] for row in sliding):
             return 0.0
         built = [cell for cell, level in enumerate(cells) if level == target]
-        return float(bool(set(built) & set(goals))) if built else of_after(after)
+        if built:
+            return float(bool(set(built) & set(goals)))
+        free = sum(1 << level for level in cells if 0 < level < target)
+        return of_after(after) if free <= largest_sum else 0.0
 
     @functools.cache
     def of_after(board: Board) -> float:

@@ -28,10 +28,10 @@ def solve(pattern: Pattern) -> EndgameTable:
     return EndgameTable(pattern, layout, np.rint(65535 * values).astype(np.uint16))
 
 
-def check(letters: str, tile: int) -> None:
+def check(letters: str, tile: int, largest_sum: int | None = None) -> EndgameTable:
     """Compare all boards of a pattern with the reference, by way of the look-up of moves."""
-    pattern = parse_pattern(letters, tile)
-    table, of_move = solve(pattern), endgames.solver(pattern.letters, pattern.target)
+    pattern = parse_pattern(letters, tile, largest_sum)
+    table, of_move = solve(pattern), endgames.solver(*pattern)
     states, expected = [], []
     for board in endgames.boards(pattern.letters, pattern.target):
         row = []
@@ -43,11 +43,19 @@ def check(letters: str, tile: int) -> None:
     found = table.look_up(np.array(states, np.uint64))
     assert np.abs(found - np.array(expected)).max() < 1.5 / 65535
     assert len({tuple(row) for row in np.round(expected, 6).tolist()}) > 10
+    return table
 
 
 @pytest.mark.parametrize("letters", PATTERNS)
 def test_all_boards_of_small_patterns(letters: str) -> None:
     check(letters, PATTERNS[letters])
+
+
+@pytest.mark.parametrize(("letters", "most"), [("LLLL/LLLL/LLL./....", 20), ("LLLL/LLLL/SSS./...L", 20)])
+def test_boards_above_the_largest_sum_are_lost_and_not_in_the_table(letters: str, most: int) -> None:
+    bounded, whole = check(letters, 16, most), solve(parse_pattern(letters, 16))
+    assert bounded.layout.layers.tolist() == whole.layout.layers[: most // 2 + 2].tolist()
+    assert (whole.values[: bounded.layout.boards] > bounded.values).any()
 
 
 @pytest.mark.slow
@@ -79,8 +87,8 @@ def test_each_board_has_a_place_of_its_own() -> None:
         layer, place = layer_and_place(layout, arrangement, word)
         assert layer == sum(1 << level for row in board for level in row if 0 < level < pattern.target) // 2
         places.add(layout.layers[layer] + place)
-    assert places == set(range(pattern.boards))
-    assert layout.layers[-1] == pattern.boards == 6 * pattern.target ** len(pattern.free)
+    assert places == set(range(layout.boards))
+    assert layout.boards == 3 * pattern.target ** len(pattern.free)
 
 
 def _with_layout(letters: str, tile: int) -> tuple[Pattern, Layout]:

@@ -35,8 +35,10 @@ def test_a_pattern_without_a_file_gets_its_size(capsys) -> None:
     assert lines[0] == "LLLL/LL../..../.... to 256: 1,073,741,824 boards, a file of 2.1 GB"
     assert lines[1] == "add --out FILE to compute the table"
     assert main(["endgame", "LLLL/LL../..../....", "--target", "256", "--json"]) == 0
-    sizes = {"pattern": "LLLLLL..........", "target": 256, "boards": 8**10, "bytes": 2 * 8**10}
-    assert json.loads(capsys.readouterr().out) == sizes
+    sizes = {"largest_sum": 1280, "boards": 8**10, "bytes": 2 * 8**10}
+    assert json.loads(capsys.readouterr().out) == {"pattern": "LLLLLL..........", "target": 256} | sizes
+    assert main(["endgame", "LLLL/SS../..../....", "--target", "512", "--largest-sum", "640"]) == 0
+    assert "to 512, sum to 640: " in capsys.readouterr().out
 
 
 def test_a_position_in_a_saved_table(table: str, capsys) -> None:
@@ -63,8 +65,10 @@ def test_a_position_that_does_not_fit(table: str, capsys) -> None:
         ([], "give either a PATTERN, such as LLLL/LL../..../...., or --table for a file that --out wrote"),
         (["LLLL", "--target", "8"], "'LLLL' is no pattern: give 16 letters of L, S, . and T, such as"),
         (["LLLL/LLLL/x.../....", "--target", "8"], "is no pattern: give 16 letters"),
-        (["LLLL/SL../..../....", "--target", "8"], "give S in one row alone, beside free cells"),
-        (["LLLL/SS../S.../....", "--target", "8"], "give S in one row alone, beside free cells"),
+        (["LLLL/SL../..../....", "--target", "8"], "give S side by side in one row, beside free cells"),
+        (["LLLL/S.S./..../....", "--target", "8"], "give S side by side"),
+        (["LLLL/SS../..../....", "--target", "64", "--largest-sum", "60"], "60 is no largest sum: give 64 or more"),
+        (["LLLL/SS../S.../....", "--target", "8"], "give S side by side in one row, beside free cells"),
         (["LLLL/LL../..../....", "--target", "100"], "100 is no target: give a tile from 8 to 8192"),
         (["LLLL/LL../..../....", "--target", "0"], "0 is no target"),
         (["LLLL/LL../..../....", "--target", "-8"], "-8 is no target"),
@@ -89,7 +93,7 @@ def test_a_table_has_its_own_target(table: str, capsys) -> None:
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endgame, "available_bytes", lambda: 1e6)
     with pytest.raises(UserError, match=r"takes 1\d\.\d MB of 1\.0 MB of memory; give fewer free cells"):
-        endgame.run_endgame(endgame.Request(PATTERN, 8, Path("a.endgame"), None, None, as_json=False))
+        endgame.run_endgame(endgame.Request(PATTERN, 8, None, Path("a.endgame"), None, None, as_json=False))
     assert not list(Path().iterdir())
 
 
