@@ -133,7 +133,7 @@ def test_sliding_tiles_of_a_board(tmp_path: Path) -> None:
     table = EndgameTable.load(tmp_path / "a")
     board = np.array([[17, 10, 9, 8], [6, 5, 3, 3], [15, 12, 13, 7], [0, 0, 1, 2]])
     assert table.look_up(words(board))[0].tolist() == [-1, 1, 0, 1]  # right: large tiles slide, and 16 is built
-    board[1] = 6, 0, 5, 1
+    board[1] = 0, 6, 5, 0
     up, right, down, left = table.look_up(words(board))[0]
     assert up == down == 0  # locked tiles move
     assert 0 < right < 1
