@@ -418,17 +418,3 @@ class NTupleConfig(Settings):
     def adaptive_starts(self) -> int:
         """Number of moves after which the adaptive rule replaces TD."""
         return round(self.env_steps * (1 - self.step_size.adaptive_fraction))
-
-    def is_averaged(self, env_steps: int) -> bool:
-        """Return whether the network after `env_steps` moves is averaged."""
-        every, first = self.average.env_steps, round(self.env_steps * (1 - self.average.fraction))
-        return every > 0 and env_steps > first and (env_steps % every == 0 or env_steps == self.env_steps)
-
-    def alpha_at(self, env_steps: int) -> float:
-        """Return the learning rate of TD after `env_steps` moves."""
-        passed = [rate for share, rate in self.step_size.alpha_steps if env_steps >= round(share * self.env_steps)]
-        return passed[-1] if passed else self.step_size.alpha
-
-    def exploration_at(self, env_steps: int) -> float:
-        """Return the factor of exploration after `env_steps` moves: 1 at the start, falling linearly to 0."""
-        return max(0.0, 1.0 - env_steps / (self.exploration.decay * self.env_steps))

@@ -20,7 +20,14 @@ from ntuple.files.stored_network import StoredNetwork, new_network
 from ntuple.game.any_game import make_game_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.metrics import report_metrics
-from ntuple.learning.schedule import exploration_at, forgets_rates, learning_rate_at, method_at, stretch_of
+from ntuple.learning.schedule import (
+    exploration_at,
+    forgets_rates,
+    is_averaged,
+    learning_rate_at,
+    method_at,
+    stretch_of,
+)
 from ntuple.learning.threads import Stretch, make_thread_games, run_threads
 from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
@@ -119,7 +126,7 @@ class NTupleLearner:
         seconds = time.perf_counter() - began
 
         state.progress += (num_moves, int(counts[:, GAMES].sum()), int(counts[:, UPDATES].sum()))
-        if config.is_averaged(env_steps + num_moves):
+        if is_averaged(config, env_steps + num_moves):
             state.mean.add(promoted(state.network).weights)
         learning_rate = learning_rate_at(config, env_steps, state.is_adaptive)
         return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive, config.rules_of_game.goals)

@@ -6,7 +6,6 @@ from ntuple import NTupleConfig
 from ntuple.learning.config import (
     BlocksConfig,
     CarouselConfig,
-    ExplorationConfig,
     JumpStartConfig,
     StartConfig,
     StepSizeConfig,
@@ -66,16 +65,3 @@ def test_mistakes_are_refused_by_name(part: type, mistake: dict[str, object], sa
     with pytest.raises(ValueError, match=says) as caught:
         configured(part, **mistake)
     assert "\n" not in str(caught.value)
-
-
-def test_where_the_adaptive_rule_starts() -> None:
-    configs = [NTupleConfig(env_steps=1000, step_size=StepSizeConfig(adaptive_fraction=p)) for p in (0.0, 0.1, 1.0)]
-    assert [config.adaptive_starts for config in configs] == [1000, 900, 0]
-
-
-def test_rates_fall_by_steps_and_exploration_linearly() -> None:
-    # The step-size decay of Guei 2023, sec. 3.3.1.
-    size = StepSizeConfig(alpha=0.1, alpha_steps=((0.5, 0.01), (0.75, 0.001)), adaptive_fraction=0.0)
-    config = NTupleConfig(env_steps=1000, step_size=size, exploration=ExplorationConfig(epsilon=0.1, decay=0.5))
-    assert [config.alpha_at(move) for move in (0, 499, 500, 749, 750, 999)] == [0.1, 0.1, 0.01, 0.01, 0.001, 0.001]
-    assert [config.exploration_at(move) for move in (0, 250, 500, 900)] == [1.0, 0.5, 0.0, 0.0]
