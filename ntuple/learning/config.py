@@ -384,17 +384,6 @@ class NTupleConfig(Settings):
         return make_stages(self.stages, self.rules_of_game)
 
     @property
-    def cut_of_starts(self) -> Stages:
-        """The stages of starts from a carousel."""
-        return make_stages(self.start.carousel.stages or self.stages, self.rules_of_game)
-
-    @property
-    def jump_levels(self) -> tuple[int, ...]:
-        """Levels of the tiles of made-up boards; none if there are no such boards."""
-        tiles = self.start.jump_start.tiles if self.start.kind == "jump_start" else ()
-        return tuple(self.rules_of_game.tiles.index(tile) for tile in tiles)
-
-    @property
     def num_levels(self) -> int:
         """R, the values of a cell in the index of a tuple."""
         return self.levels or count_levels(self.rows, self.columns, self.game)

@@ -66,11 +66,7 @@ def make_thread_games(config: NTupleConfig, rules: AnyRules, seed: int) -> Threa
     start_games(rules, np.uint64(seed), rows.reshape(-1, COLUMNS))
     length = history_length(make_target(config), kind == "restart")
     histories = [make_history(GAMES_A_THREAD, length) if length else None for _ in range(threads)]
-    return ThreadGames(rows, histories, [None if kind == "normal" else _make_starts(config) for _ in range(threads)])
-
-
-def _make_starts(config: NTupleConfig) -> Starts:
-    return make_starts(config.start, config.cut_of_starts, config.frozen_stages, config.jump_levels)
+    return ThreadGames(rows, histories, [None if kind == "normal" else make_starts(config) for _ in range(threads)])
 
 
 def memory_arrays(games: ThreadGames) -> Tensors:

@@ -7,6 +7,7 @@ from reference import blocks
 from reference import rules as reference
 from scipy import stats
 
+from ntuple import NTupleConfig
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import (
     AFTER_HI,
@@ -22,7 +23,6 @@ from ntuple.game.episode import (
 )
 from ntuple.game.rng import stream
 from ntuple.learning.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
-from ntuple.tables.stages import make_stages
 from ntuple.td.block_carousel import next_block
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.starts import Starts, begin_next, make_starts, watch
@@ -31,12 +31,10 @@ from tests.ntuple.drivers import to_board, to_reference
 RULES = make_rules(4, 4)
 
 
-def _starts(kind: str, stages: str = "", boundary: int = 0, **groups: Any) -> Starts:
+def _starts(kind: str, stages: tuple[int, ...] = (), boundary: int = 0, **groups: Any) -> Starts:
     groups = {"carousel": CarouselConfig(size=3), "boundary": BoundaryConfig(size=3)} | groups
     groups = {"jump_start": JumpStartConfig(tiles=(2048, 1024, 512))} | groups
-    config = StartConfig(kind=kind, **groups)
-    levels = tuple(tile.bit_length() - 1 for tile in config.jump_start.tiles)
-    return make_starts(config, make_stages(stages), boundary, levels)
+    return make_starts(NTupleConfig(start=StartConfig(kind, **groups), stages=stages, frozen_stages=boundary))
 
 
 def see(starts: Starts, before: Board, after: Board, reward: int = 0, is_whole: bool = True) -> None:
@@ -201,7 +199,7 @@ def test_nothing_is_random_but_the_row_s_stream(kind: str) -> None:
     """The starts of a game depend only on the random stream of its row."""
 
     def boards(seed: int) -> list[Board]:
-        starts, row, history = _starts(kind, stages="512"), _row(seed), make_history(1, LONGEST_GAME)
+        starts, row, history = _starts(kind, stages=(512,)), _row(seed), make_history(1, LONGEST_GAME)
         found = []
         for _ in range(20):
             begin_next(RULES, starts, history, 0, row)
