@@ -11,7 +11,7 @@ from ntuple.core.rules import check_sides
 from ntuple.core.settings import Settings, Share, group, setting
 from ntuple.mcts.config import MCTSConfig
 from ntuple.tables.cpu_placement import available_cores
-from ntuple.tables.patterns import count_levels, parse_network, table_sizes
+from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
 from ntuple.tables.stages import Stages, make_stages
 
 MOST_PLACES = 2**32  # largest number of entries of a tuple: an index has 32 bits
@@ -309,8 +309,7 @@ class NTupleConfig(Settings):
         check_sides(self.rows, self.columns)
         find_game(self.game, self.rows, self.columns)  # refuses a board that the first tiles fill
         self._check_stages()
-        patterns = parse_network(self.network, self.rows, self.columns)
-        if (largest := max(table_sizes(patterns, self.num_levels))) > MOST_PLACES:
+        if (largest := max(table_sizes(self.patterns, self.num_levels))) > MOST_PLACES:
             most = (
                 f"{self.num_levels} values of a cell make {largest:,} weights of a tuple, {MOST_PLACES:,} are the most"
             )
@@ -324,9 +323,8 @@ class NTupleConfig(Settings):
         stages = self.cut.thresholds.size + 1
         if self.frozen_stages >= stages:
             self.refuse("frozen_stages", f"a number below the {stages} of stages")
-        tuples = len(parse_network(self.network, self.rows, self.columns))
-        if self.frozen_tuples >= tuples:
-            self.refuse("frozen_tuples", f"a number below the {tuples} tuples of network")
+        if self.frozen_tuples >= len(self.patterns):
+            self.refuse("frozen_tuples", f"a number below the {len(self.patterns)} tuples of network")
         if self.promotion in ("inter", "both") and not self.stages:
             self.refuse("promotion", "intra, or set stages: inter and both use the weights of the previous stage")
         try:
@@ -352,15 +350,16 @@ class NTupleConfig(Settings):
         game = self.rules_of_game
         if self.start.kind == "blocks" and not game.doubles:
             raise ValueError(f"start.kind is 'blocks', which {game.name} has not; give carousel or another one")
-        if self.start.kind == "jump_start" and not set(self.start.jump_start.tiles) <= {*game.tiles[3:18]}:
-            some = game.tiles[min(12, len(game.tiles) - 2)], game.tiles[min(11, len(game.tiles) - 3)]
-            most = game.tiles[3:18][-1]
-            self.start.jump_start.refuse("tiles", f"tiles from {game.tiles[3]} to {most}, such as {list(some)}")
-        if self.start.kind == "jump_start" and not self.start.jump_start.tiles:
-            self.start.jump_start.refuse("tiles", "one tile or more")
-        if self.start.kind == "jump_start" and self.rows * self.columns < len(self.start.jump_start.tiles) + 3:
-            most = self.rows * self.columns - 3
-            self.start.jump_start.refuse("tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
+        if self.start.kind != "jump_start":
+            return
+        jump, allowed, most = self.start.jump_start, game.tiles[3:18], self.rows * self.columns - 3
+        if not {*jump.tiles} <= {*allowed}:
+            some = [game.tiles[min(12, len(game.tiles) - 2)], game.tiles[min(11, len(game.tiles) - 3)]]
+            jump.refuse("tiles", f"tiles from {allowed[0]} to {allowed[-1]}, such as {some}")
+        if not jump.tiles:
+            jump.refuse("tiles", "one tile or more")
+        if len(jump.tiles) > most:
+            jump.refuse("tiles", f"at most {most} tiles on a board of {self.rows}x{self.columns}")
 
     def _check_values(self) -> None:
         """Check that a network of states or actions has the default target, start and promotion."""
@@ -369,8 +368,7 @@ class NTupleConfig(Settings):
         for key, default in (("target", TargetConfig()), ("start", StartConfig()), ("promotion", "none")):
             if getattr(self, key) != default:
                 self.refuse("values", f"afterstate, or leave out {key}: state and action support only its default")
-        patterns = parse_network(self.network, self.rows, self.columns)
-        if max(table_sizes(patterns, self.num_levels, self.values)) > MOST_PLACES:
+        if max(self.table_sizes) > MOST_PLACES:
             self.refuse("values", "another network: action has four tables for each tuple, too large with 8 cells")
 
     @property
@@ -382,6 +380,16 @@ class NTupleConfig(Settings):
     def cut(self) -> Stages:
         """The stages of the network."""
         return make_stages(self.stages, self.rules_of_game)
+
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The M tuples, in the order of their tables."""
+        return parse_network(self.network, self.rows, self.columns)
+
+    @property
+    def table_sizes(self) -> list[int]:
+        """The number of weights of each tuple in a part, A R^n."""
+        return table_sizes(self.patterns, self.num_levels, self.values)
 
     @property
     def num_levels(self) -> int:

@@ -33,7 +33,6 @@ from ntuple.learning.training_state import TrainingState, begin_from, restore_st
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import Network, with_memory
-from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
 from ntuple.td.kernel import GAMES, UPDATES
 from ntuple.td.state_and_q import KINDS
@@ -63,8 +62,7 @@ class NTupleLearner:
     def memory(config: NTupleConfig) -> dict[str, int]:
         """Return the bytes that a training takes, by what takes them."""
         size = config.step_size
-        patterns = parse_network(config.network, config.rows, config.columns)
-        weights = config.num_parts * sum(table_sizes(patterns, config.num_levels, config.values))
+        weights = config.num_parts * sum(config.table_sizes)
         is_adaptive = size.adaptive_fraction > 0
         entry = 4 + (4 << MEMORY_BITS[size.adaptive] if is_adaptive else 0)
         needs = {f"{weights:,} weights of {entry} bytes": entry * weights}

@@ -37,7 +37,7 @@ from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.file_order import WEIGHT, read_field, write_field
 from ntuple.tables.network import PROMOTIONS, Network
-from ntuple.tables.patterns import Pattern, parse_network
+from ntuple.tables.patterns import Pattern
 from ntuple.tables.promotion import promoted
 from ntuple.td.step_sizes import MEMORY_BITS
 
@@ -89,7 +89,7 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
 
 def _write_tables(network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int) -> None:
     """Write the tables of a stored network into a network that may have more stages and tuples."""
-    places = dict(zip(parse_network(config.network, config.rows, config.columns), network.tables.tolist(), strict=True))
+    places = dict(zip(config.patterns, network.tables.tolist(), strict=True))
 
     def write(pattern: Pattern, table: Weights, part: int) -> None:
         write_field(network, table[part], field, part * int(network.part_size) + places[pattern])
