@@ -18,12 +18,13 @@ from ntuple.core.opponents import CHANCE, OpponentName
 from ntuple.files.safetensors import Tensors
 from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import COLUMNS
-from ntuple.learning.config import NTupleConfig, TargetSearchConfig
+from ntuple.learning.config import NTupleConfig
 from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.cpu_placement import pin
 from ntuple.tables.network import Network
 from ntuple.td.against_opponent import make_opponent
+from ntuple.td.config import TargetSearchConfig
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train

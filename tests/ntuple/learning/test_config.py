@@ -3,7 +3,7 @@ import math
 import pytest
 
 from ntuple import NTupleConfig
-from ntuple.learning.config import (
+from ntuple.td.config import (
     BlocksConfig,
     CarouselConfig,
     JumpStartConfig,

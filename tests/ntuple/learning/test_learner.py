@@ -9,9 +9,9 @@ from reference import rules
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
-from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.tables.file_order import read_field
 from ntuple.tables.patterns import parse_network
+from ntuple.td.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.td.state_and_q import KINDS
 from tests.ntuple.drivers import to_reference
 from tests.ntuple.learning.trainings import SMALL, TC, TD, learn

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.learning.config import ExplorationConfig, StepSizeConfig
 from ntuple.learning.schedule import exploration_at, learning_rate_at
 from ntuple.tables.file_order import read_field
+from ntuple.td.config import ExplorationConfig, StepSizeConfig
 from ntuple.td.step_sizes import SECOND
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 

@@ -11,8 +11,8 @@ from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
 from ntuple.learning import threads
-from ntuple.learning.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
 from ntuple.tables.file_order import read_field
+from ntuple.td.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
 from ntuple.td.kernel import Training, train
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 from tests.slow import others_slow

@@ -11,10 +11,10 @@ from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES, RNG
 from ntuple.game.jit import kernel
-from ntuple.learning.config import StepSizeConfig, TargetConfig, TargetSearchConfig
 from ntuple.learning.schedule import method_at
 from ntuple.players.greedy import look_ahead, make_scratch
 from ntuple.tables.network import Network
+from ntuple.td.config import StepSizeConfig, TargetConfig, TargetSearchConfig
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, UPDATES, Training, train
 from ntuple.td.mcts_target import SALT, make_target_search, searched_move
 from tests.ntuple.drivers import exact_network, to_board, to_reference, value

@@ -22,8 +22,8 @@ from ntuple.game.episode import (
     last_afterstate,
 )
 from ntuple.game.rng import stream
-from ntuple.learning.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
 from ntuple.td.block_carousel import next_block
+from ntuple.td.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.starts import Starts, begin_next, make_starts, watch
 from tests.ntuple.drivers import to_board, to_reference

@@ -12,11 +12,11 @@ from reference.positions import random_game
 
 from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player
 from ntuple.game.bitboard import make_rules
-from ntuple.learning.config import ExplorationConfig, StartConfig, TargetConfig
 from ntuple.players.greedy import LEARN, ChosenMove, make_scratch
 from ntuple.tables.file_order import read_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network, view_actions, view_cells
+from ntuple.td.config import ExplorationConfig, StartConfig, TargetConfig
 from ntuple.td.state_and_q import KINDS, STATES, learn_move, look
 from ntuple.td.step_sizes import MEMORY_BITS, TC, TD, StepSize
 from ntuple.td.targets import PLAIN, Learning, Target

@@ -17,13 +17,13 @@ from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES
 from ntuple.game.episode import FIRST as FIRST_MOVE
 from ntuple.game.jit import kernel
-from ntuple.learning.config import StartConfig
 from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.file_order import read_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.values import value_at
+from ntuple.td.config import StartConfig
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.kernel import COUNTS_SIZE, LearningRule, Training, train
 from ntuple.td.starts import make_starts
