@@ -14,9 +14,6 @@ B.2, eq. 39-41).
 This file is plain recursion down to the last layer, which is in ntuple/expectimax/leaves.py.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,7 +27,7 @@ from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_p
 from ntuple.game.bitboard import ZERO, Board, count_cells, is_same, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of
-from ntuple.game.jit import chosen_by_type, field_type, kernel
+from ntuple.game.jit import either, field_type, kernel
 from ntuple.game.rollout import Trace, play_move
 from ntuple.players.greedy import valued_afterstate
 from ntuple.tables.network import Network
@@ -87,36 +84,10 @@ def chance_value(
     return total
 
 
-def value_after(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    plies: int,
-) -> np.float32:
-    """Return Vchance(after, plies), or Vmin(after, plies) if the search has an opponent."""
-    if search.opponent is None:
-        return chance_value(rules, network, heuristic, search, memory, after, plies, np.float32(1))
-    return least_value(rules, network, heuristic, search, memory, after, plies, np.float32(-np.inf))
-
-
-def _value_after_for(
-    rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any
-) -> Callable[..., Any]:
-    def drawn(rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any) -> np.float32:
-        return chance_value(rules, network, heuristic, search, memory, after, plies, np.float32(1))
-
-    def chosen(
-        rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any
-    ) -> np.float32:
-        return least_value(rules, network, heuristic, search, memory, after, plies, np.float32(-np.inf))
-
-    return drawn if field_type(search, "opponent") is None else chosen
-
-
-value_after = chosen_by_type(value_after, _value_after_for)
+# Vchance of an afterstate with probability 1, or Vmin above alpha = -inf if the search has an opponent
+_value_after = either(
+    chance_value, least_value, lambda rules, network, heuristic, search, *_: field_type(search, "opponent") is not None
+)
 
 
 @kernel
@@ -141,6 +112,7 @@ def search_moves(
     """
     if search.downgrades_from > ZERO:
         board = downgraded(board, search.downgrades_from)
+    probability_or_alpha = np.float32(1) if search.opponent is None else np.float32(-np.inf)
     is_timed = search.seconds > 0
     ends = seconds() + search.seconds if is_timed else 0.0
     memory.deadline[0] = np.inf  # the search of one ply is always completed
@@ -151,7 +123,7 @@ def search_moves(
             value = np.float32(-np.inf)
             if not is_same(after, source):
                 value = np.float32(reward)
-                value += value_after(rules, network, heuristic, search, memory, after, plies - 1)
+                value += _value_after(rules, network, heuristic, search, memory, after, plies - 1, probability_or_alpha)
             memory.root[action] = value
         if reached > 0 and is_late(search, memory):
             break
