@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.opponents import OPPONENTS
+from ntuple.core.opponents import CHANCE, OPPONENTS, OpponentName
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
-from ntuple.expectimax.config import MOST_PLIES, ExpectimaxConfig
+from ntuple.expectimax.config import LEAST_BITS, MOST_PLIES, ExpectimaxConfig
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import U32, ZERO, Board, Rules, Sides, flip, mirror, transposed
 from ntuple.game.clock import seconds
@@ -76,6 +76,9 @@ class Memory(NamedTuple):
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
+OnePly = tuple[ExpectimaxSettings, Memory]  # made by `make_one_ply`
+
+
 def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
     """Return the search of a config."""
     return ExpectimaxSettings(
@@ -88,6 +91,12 @@ def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
         downgrades_from=np.uint64(config.downgrades_from),
         opponent=OPPONENTS[config.opponent],
     )
+
+
+def make_one_ply(rules: AnyRules, network: Network, opponent: OpponentName = CHANCE) -> OnePly:
+    """Return a search of one ply, which remembers nothing, and the memory of one thread for it."""
+    search = make_search(ExpectimaxConfig(plies=1, opponent=opponent))
+    return search, make_memory(rules, network, LEAST_BITS, LEAST_BITS)
 
 
 def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:

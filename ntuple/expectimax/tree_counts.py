@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.expectimax.config import LEAST_BITS, ExpectimaxConfig
 from ntuple.expectimax.leaves import leaf_value
 from ntuple.expectimax.search import play_on
-from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
+from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_one_ply
 from ntuple.game.any_game import AnyRules, count_placements, placement, places
 from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
@@ -50,7 +49,7 @@ def count_trees(
     rules: AnyRules, network: Network, boards: list[Board], depth: int, say: Callable[[str], None]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the numbers of `tree_of_checkpoint` on given boards."""
-    search, memory = _make_search(rules, network)
+    search, memory = make_one_ply(rules, network)
     counts = np.zeros((len(boards), depth, 3), np.int64)
     for i, (board, count) in enumerate(zip(boards, counts, strict=True)):
         say(f"tree {i + 1} of {len(boards)}" if i else "compiling ...")
@@ -61,10 +60,6 @@ def count_trees(
     leaves = counts.sum(axis=0)
     negative[1:] = leaves[:, NEGATIVE] / leaves[:, AFTERS]
     return {"nodes": nodes.mean(axis=0), "nodes_most": nodes.max(axis=0), "negative_leaves": negative}
-
-
-def _make_search(rules: AnyRules, network: Network) -> tuple[ExpectimaxSettings, Memory]:
-    return make_search(ExpectimaxConfig(plies=1)), make_memory(rules, network, LEAST_BITS, LEAST_BITS)
 
 
 @kernel
@@ -97,7 +92,7 @@ def count_tree(
 
 def _played_boards(rules: AnyRules, network: Network, boards: int, seed: int) -> list[Board]:
     """Return random boards with a legal move, from all parts of games of the 1-ply policy."""
-    search, memory = _make_search(rules, network)
+    search, memory = make_one_ply(rules, network)
     played: list[Board] = []
     row, trace, game = np.zeros(COLUMNS, np.uint64), np.zeros((1, TRACE_COLUMNS)), 0
     while game < GAMES or len(played) < boards:

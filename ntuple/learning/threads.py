@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.opponents import CHANCE, OpponentName
+from ntuple.expectimax.search_memory import make_one_ply
 from ntuple.files.safetensors import Tensors
 from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import COLUMNS
@@ -23,7 +24,6 @@ from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.cpu_placement import pin
 from ntuple.tables.network import Network
-from ntuple.td.against_opponent import make_opponent
 from ntuple.td.config import TargetSearchConfig
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
@@ -135,7 +135,7 @@ def _make_learn_slice(
         exploration=stretch.exploration,
         starts=games.starts[i],
         target_search=make_target_search(*world, search.mcts, search.plays) if search.simulations > 1 else None,
-        opponent=make_opponent(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
+        opponent=make_one_ply(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
         expects=True if stretch.method.target.method == EXPECTED else None,
         scratch=make_scratch(stretch.network),
         counts=counts,
