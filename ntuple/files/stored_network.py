@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.settings import list_text
-from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, shape_of, take
 from ntuple.files.safetensors import Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.file_order import read_field, write_field
@@ -106,10 +106,10 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
         ValueError: the files are missing or damaged, or the board, network or stages differ from those of the config.
     """
     path = folder / WEIGHTS_FILE
-    weights = read_weights(load_tensors(path, config), "weights", config, path)
-    config = replace(config, promotion=saved_promotion(path))
+    tensors, config = load_tensors(path, config)
+    weights = read_weights(tensors, "weights", config, path)
     path = folder / TRAINING_FILE
-    memory = read_memory(load_tensors(path, config), config, path) if with_memory and path.exists() else {}
+    memory = read_memory(load_tensors(path, config)[0], config, path) if with_memory and path.exists() else {}
     return StoredNetwork(config, weights, memory)
 
 

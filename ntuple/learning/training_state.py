@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, saved_promotion, take
+from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, take
 from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
@@ -137,8 +137,7 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
         ValueError: a file is missing or damaged, or of another board, network or number of threads.
     """
     path = folder / TRAINING_FILE
-    training = load_tensors(path, config)
-    config = dataclasses.replace(config, promotion=saved_promotion(path))
+    training, config = load_tensors(path, config)
     fill(state.progress, training, "progress", path)
     _restore_games(state.games, training, path)
     memory = read_memory(training, config, path)
