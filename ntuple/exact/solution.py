@@ -14,19 +14,12 @@ from numpy.typing import NDArray
 from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Game, encode_draw
 from ntuple.core.games.known import find_game
 from ntuple.core.opponents import OPPONENTS, Opponent
-from ntuple.exact.positions import (
-    DRAW_AT,
-    LEVELS,
-    board_of,
-    layer_of,
-    rules_of,
-)
+from ntuple.exact.positions import DRAW_AT, LEVELS, board_of, canonical, layer_of, rules_of
 from ntuple.exact.solution_file import GameSettings, read_solution, write_solution
 from ntuple.exact.solver import (
     Codes,
     Solved,
     Values,
-    canonize,
     code_of,
     first_positions,
     layers_of,
@@ -203,9 +196,7 @@ class Solution:
         return encode(np.where(far & (levels == 0), LEVELS, 0)).lo
 
     def _code(self, word: np.uint64) -> np.uint64:
-        code = np.array([word])
-        canonize(self.rules, code)
-        return code[0]
+        return np.uint64(canonical(self.rules, word))
 
     def move_values(self, words: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Return the values r + V(as) of the four moves of states.

@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.games.definition import State
 from ntuple.core.games.known import find_game
 from ntuple.core.opponents import OPPONENTS, Opponent
 from ntuple.exact.positions import (
@@ -91,13 +90,6 @@ class Solved(NamedTuple):
 def make_values(size: int) -> Values:
     """Return zeros for `size` positions."""
     return Values(np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
-
-
-@kernel
-def canonize(rules: AnyRules, words: NDArray[np.uint64]) -> None:
-    """Replace words by their codes, in place."""
-    for i in range(words.size):
-        words[i] = canonical(rules, words[i])
 
 
 @kernel
@@ -343,14 +335,10 @@ def _cut(values: Values, part: slice) -> Values:
 
 def first_positions(rules: AnyRules, game: str) -> list[tuple[float, np.uint64, int]]:
     """Return (probability, code, points of its tiles) of the states with which a game begins; codes come repeatedly."""
-    openings = list(find_game(game, rules.rows, rules.columns).openings(rules.rows, rules.columns))
-    codes = np.array([_word(rules, event.state) for event in openings], np.uint64)
-    canonize(rules, codes)
-    return [(float(event.chance), code, event.points) for event, code in zip(openings, codes, strict=True)]
-
-
-def _word(rules: AnyRules, state: State) -> np.uint64:
-    return np.uint64(word_of(rules, encode_state(state)))
+    events = find_game(game, rules.rows, rules.columns).openings(rules.rows, rules.columns)
+    return [
+        (float(event.chance), np.uint64(code_of(rules, encode_state(event.state))), event.points) for event in events
+    ]
 
 
 def _find_layers(
@@ -392,7 +380,7 @@ def _emitted(pool: ThreadPoolExecutor, emit: Callable[..., int], rules: AnyRules
 
 
 def _distinct(parts: list[Codes]) -> Codes:
-    """Return the distinct codes of all parts, ascending."""
+    """Return the distinct codes of all parts, ascending; np.unique hashes them, which takes twenty times as long."""
     codes = np.sort(np.concatenate([*parts, np.zeros(0, np.uint64)]))
     is_new = np.ones(codes.size, bool)
     is_new[1:] = codes[1:] != codes[:-1]

@@ -5,10 +5,10 @@ import pytest
 from reference import exact, rules
 from reference.positions import as_board
 
-from ntuple.exact.positions import LEVELS
+from ntuple.exact.positions import LEVELS, canonical
 from ntuple.exact.solution import Solution
-from ntuple.exact.solver import canonize, first_positions, solve
-from ntuple.game.bitboard import Board, decode, make_rules
+from ntuple.exact.solver import first_positions, solve
+from ntuple.game.bitboard import Board, decode, encode, make_rules
 
 OPTIMA = {(2, 2): (110, 66.964149), (2, 3): (21_752, 480.258272), (3, 2): (21_752, 480.258272)}
 NO_TILE = LEVELS + 1
@@ -51,11 +51,8 @@ def test_the_dense_solver_agrees() -> None:
 def test_views_of_a_board_have_one_name() -> None:
     game = make_rules(3, 3)
     board = ((1, 2, 0), (0, 3, 1), (4, 0, 2))
-    words = [sum(cell << 4 * (4 * r + c) for r, row in enumerate(view) for c, cell in enumerate(row))
-             for view in rules.symmetries(board)]  # fmt: skip
-    codes = np.array(words, np.uint64)
-    canonize(game, codes)
-    assert set(codes.tolist()) == {min(words)}
+    words = [encode(np.array(view)).lo for view in rules.symmetries(board)]
+    assert {int(canonical(game, word)) for word in words} == {int(min(words))}
 
 
 def test_a_board_too_large_to_be_solved_is_refused() -> None:
