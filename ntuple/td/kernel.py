@@ -76,14 +76,14 @@ class Training(NamedTuple):
     network: Network  # its weights and its memory are updated
     method: LearningRule
     games: NDArray[np.uint64]  # [G, 16] the games of the thread, played in turn
-    history: History | None  # None: the target needs one step only
-    exploration: Exploration | None  # None: greedy play
-    starts: Starts | None  # None: games begin with two tiles
-    target_search: TargetSearch | None  # the search of the target; None: the target is r + V of the best move
-    opponent: OnePly | None  # the search of the opponent that places the tiles; None: they are drawn
-    expects: bool | None  # True: the target is EXPECTED; None: it is another one
     scratch: Scratch
     counts: NDArray[np.float64]  # [16] to which the counts are added
+    history: History | None = None  # None: the target needs one step only
+    exploration: Exploration | None = None  # None: greedy play
+    starts: Starts | None = None  # None: games begin with two tiles
+    target_search: TargetSearch | None = None  # the search of the target; None: the target is r + V of the best move
+    opponent: OnePly | None = None  # the search of the opponent that places the tiles; None: they are drawn
+    expects: bool | None = None  # True: the target is EXPECTED; None: it is another one
 
 
 @kernel

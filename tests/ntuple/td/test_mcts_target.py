@@ -108,12 +108,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
             network=network,
             method=method_at(config, 0, False),
             games=rows,
-            history=None,
-            exploration=None,
-            starts=None,
             target_search=make_target_search(rules, network, search.mcts, plays),
-            opponent=None,
-            expects=None,
             scratch=make_scratch(network),
             counts=counts,
         )

@@ -246,11 +246,7 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
         method=method,
         games=row,
         history=history,
-        exploration=None,
         starts=starts,
-        target_search=None,
-        opponent=None,
-        expects=None,
         scratch=make_scratch(network),
         counts=np.zeros(COUNTS_SIZE),
     )
