@@ -5,7 +5,6 @@ afterstates of all replies to a placement (Guei 2023, sec. 5.4.5).
 """
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
@@ -22,7 +21,7 @@ from ntuple.game.episode import BOARD_HI, COLUMNS, board_of, spawn_code
 from ntuple.game.family_events import draws_of
 from ntuple.game.jit import kernel
 from ntuple.game.rollout import PlayedGame, boards_of, open_game, play_by_analysis
-from ntuple.players.one_by_one import collect
+from ntuple.players.one_by_one import collect, in_parts
 from ntuple.tables.network import Network
 
 NODE_BITS = 10  # log2 of the chance nodes that are remembered in one search
@@ -78,15 +77,12 @@ class Adversary:
         points: NDArray[np.int64],
     ) -> None:
         """Make one legal move in each game, and place a tile; arguments as of `ntuple.game.rollout.make_moves`."""
-        bounds = np.linspace(0, len(rows), len(self._memories) + 1).astype(int)
 
-        def task(number: int) -> None:
-            part = slice(bounds[number], bounds[number + 1])
+        def move_part(number: int, part: slice) -> None:
             memory, outputs = self._memories[number], (actions[part], spawns[part], points[part])
             make_moves_against(rules, self._network, self._heuristic, self._search, memory, rows[part], *outputs)
 
-        with ThreadPoolExecutor(len(self._memories)) as pool:
-            list(pool.map(task, range(len(self._memories))))
+        in_parts(len(rows), len(self._memories), move_part)
 
 
 class Analyst(Protocol):

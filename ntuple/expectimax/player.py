@@ -16,7 +16,7 @@ from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
-from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, in_parts, load_afterstate_values
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
 
@@ -54,10 +54,10 @@ class ExpectimaxPlayer(OneByOnePlayer):
         values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
         rewards = np.empty((len(words), 4), np.int64)
 
-        def analyse_part(part: slice) -> None:
+        def analyse_part(_: int, part: slice) -> None:
             analyse_boards(*self._kernel_arguments(), words[part], rewards[part], values[part], plies[part])
 
-        self._in_parts(len(words), analyse_part)
+        in_parts(len(words), self._threads, analyse_part)
         if np.isnan(values).any():
             raise ValueError(NO_BEST_MOVE)
         is_legal = rewards >= 0

@@ -17,7 +17,7 @@ from ntuple.mcts.play import VARIATION, analyse_boards, play_on
 from ntuple.mcts.search import make_search
 from ntuple.mcts.tree import MCTSTree, make_tree
 from ntuple.players.analysis import NO_BEST_MOVE, words_of
-from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, in_parts, load_afterstate_values
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
 
@@ -46,13 +46,13 @@ class MCTSPlayer(OneByOnePlayer):
         rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
         outcomes = np.zeros((count, num_spawn_codes(self._rules), 3))
 
-        def analyse_part(part: slice) -> None:
+        def analyse_part(_: int, part: slice) -> None:
             tree = make_tree(self._rules, self._network, self._config.simulations)
             outputs = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
             guide = self._endgames.guide
             analyse_boards(self._rules, self._network, self._search, tree, guide, words[part], streams[part], *outputs)
 
-        self._in_parts(count, analyse_part)
+        in_parts(count, self._threads, analyse_part)
         if (rewards[action < 0] >= 0).any():
             raise ValueError(NO_BEST_MOVE)
         _, advice = self._endgames.advise(self._rules, words, values)
