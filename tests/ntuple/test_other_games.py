@@ -341,31 +341,6 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
             assert 1 <= sum(state.bag) <= 12
 
 
-@pytest.mark.parametrize(
-    ("mistake", "says"),
-    [
-        ({"game": "chess"}, "game is 'chess'; give one of: 2048, 2584, 2584-hard, threes"),
-        ({"game": "2584", "network": ["0123456"]}, "smaller tuples, or fewer levels: 24 values of a cell make 4,586,"),
-        (
-            {"game": "2584", "stages": ["top4"]},
-            "stages = 'top4': give ascending sets of tiles of 2584, such as 2584,4",
-        ),
-        ({"game": "2584", "stages": ["2584", "2048"]}, "stages = '2584,2048': give ascending sets of tiles of 2584"),
-        ({"game": "threes", "start": {"kind": "blocks"}}, "start.kind is 'blocks', which threes has not"),
-        (
-            {"game": "threes", "start": {"kind": "jump_start"}},
-            "start.jump_start.tiles is .*; give tiles from 3",
-        ),
-        ({"game": "2584", "levels": 33}, "levels is 33; give 0 to 32"),
-        ({"game": "threes-easy", "rows": 2, "columns": 3, "network": ["0"]}, "threes-easy begins with 9 tiles"),
-    ],
-)
-def test_what_a_game_has_not_is_refused(mistake: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says) as caught:
-        from_plain(NTupleConfig, mistake)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_checkpoint_of_another_game_is_refused(tmp_path) -> None:
     plain = {"network": ["0123"], "threads": 1, "env_steps": 2000, "report_env_steps": 2000}
     learner = NTupleLearner(from_plain(NTupleConfig, {**plain, "game": "threes"}), seed=1)

@@ -58,11 +58,3 @@ def test_training_finds_the_exact_values(game: str, kind: OpponentName, error: f
         if kind == "minimax":
             first = sum(int(place_points(rules, level)) for level in board.ravel())
             assert played.score == worth.expected + first
-
-
-@pytest.mark.parametrize(
-    "other", [{"values": "state"}, {"target": {"method": "expected"}}, {"target": {"search": {"simulations": 5}}}]
-)
-def test_what_draws_the_tiles_is_refused(other: dict) -> None:
-    with pytest.raises(ValueError, match="opponent is 'minimax'; give chance, or leave out"):
-        from_plain(NTupleConfig, {"opponent": "minimax", **other})
