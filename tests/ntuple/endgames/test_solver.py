@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from reference import endgames, rules
 
-from ntuple.endgames.layout import Layout, arrangement_of, layer_and_place, make_layout, sum_of_lines
-from ntuple.endgames.pattern import Pattern, parse_pattern
+from ntuple.endgames.layout import arrangement_of, layer_and_place, make_layout, sum_of_lines
+from ntuple.endgames.pattern import parse_pattern
 from ntuple.endgames.solver import solve_layers
 from ntuple.endgames.table import EndgameTable
 from ntuple.game.bitboard import encode
+from tests.slow import others_slow
 
 PATTERNS = {
     "LLLL/LLLL/LLL./....": 16,
@@ -19,19 +20,17 @@ PATTERNS = {
     "LLLL/.SS./L.LL/LLLL": 8,
     "SS../LLLL/LLLL/..T.": 8,
 }
+LARGE = {"LLLL/LLLL/LL../....": 64, "LLLL/LLLL/L.../....": 64}  # six and seven free cells
 
 
-def solve(pattern: Pattern) -> EndgameTable:
-    layout = make_layout(pattern)
+@pytest.mark.parametrize("letters", others_slow(PATTERNS | LARGE, *PATTERNS))
+def test_all_boards_equal_the_reference(letters: str) -> None:
+    """They are compared by way of the look-up of moves."""
+    pattern = parse_pattern(letters, (PATTERNS | LARGE)[letters])
+    layout, of_move = make_layout(pattern), endgames.solver(pattern.letters, pattern.target)
     layers = dict(solve_layers(pattern, layout))
     values = np.concatenate([layers[number] for number in sorted(layers)])
-    return EndgameTable(pattern, layout, np.rint(65535 * values).astype(np.uint16))
-
-
-def check(letters: str, tile: int) -> None:
-    """Compare all boards of a pattern with the reference, by way of the look-up of moves."""
-    pattern = parse_pattern(letters, tile)
-    table, of_move = solve(pattern), endgames.solver(pattern.letters, pattern.target)
+    table = EndgameTable(pattern, layout, np.rint(65535 * values).astype(np.uint16))
     states, expected = [], []
     for board in endgames.boards(pattern.letters, pattern.target):
         row = []
@@ -45,28 +44,13 @@ def check(letters: str, tile: int) -> None:
     assert len({tuple(row) for row in np.round(expected, 6).tolist()}) > 10
 
 
-@pytest.mark.parametrize("letters", PATTERNS)
-def test_all_boards_of_small_patterns(letters: str) -> None:
-    check(letters, PATTERNS[letters])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("letters", "tile"), [("LLLL/LLLL/LL../....", 64), ("LLLL/LLLL/L.../....", 64)])
-def test_all_boards_of_six_and_seven_free_cells(letters: str, tile: int) -> None:
-    check(letters, tile)
-
-
-def test_eight_free_cells_as_an_independent_solver_found_them() -> None:
-    """Two small tiles on eight free cells: 64 is built with probability 0.993, and 128 with 0.795."""
-    layers = dict(solve_layers(*_with_layout("LLLL/LLLL/..../....", 64)))
-    assert layers[2].max() == pytest.approx(0.993, abs=0.001)
-    assert sum(layer.size for layer in layers.values()) == 6**8
-
-
-@pytest.mark.slow
-def test_eight_free_cells_to_128() -> None:
-    layers = dict(solve_layers(*_with_layout("LLLL/LLLL/..../....", 128)))
-    assert layers[2].max() == pytest.approx(0.795, abs=0.001)
+@pytest.mark.parametrize(("tile", "probability"), [(64, 0.993), pytest.param(128, 0.795, marks=pytest.mark.slow)])
+def test_eight_free_cells_as_an_independent_solver_found_them(tile: int, probability: float) -> None:
+    """The probability to build a tile from two small ones on eight free cells."""
+    pattern = parse_pattern("LLLL/LLLL/..../....", tile)
+    layers = dict(solve_layers(pattern, make_layout(pattern)))
+    assert layers[2].max() == pytest.approx(probability, abs=0.001)
+    assert sum(layer.size for layer in layers.values()) == pattern.target**8
 
 
 def test_each_board_has_a_place_of_its_own() -> None:
@@ -81,8 +65,3 @@ def test_each_board_has_a_place_of_its_own() -> None:
         places.add(layout.layers[layer] + place)
     assert places == set(range(pattern.boards))
     assert layout.layers[-1] == pattern.boards == 6 * pattern.target ** len(pattern.free)
-
-
-def _with_layout(letters: str, tile: int) -> tuple[Pattern, Layout]:
-    pattern = parse_pattern(letters, tile)
-    return pattern, make_layout(pattern)
