@@ -21,6 +21,11 @@ def to_board(board: reference.Board) -> Board:
     return encode(np.array(board))
 
 
+def back(board: Board) -> Board:
+    """Return a board from a kernel as an argument of kernels."""
+    return Board(*map(np.uint64, board))
+
+
 def to_reference(rules: Rules, board: Board) -> reference.Board:
     return tuple(tuple(row) for row in decode(rules, board).tolist())
 

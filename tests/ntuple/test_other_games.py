@@ -28,7 +28,7 @@ from ntuple.mcts.tree import ROOT, make_tree
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.patterns import parse_network, view_cells
-from tests.ntuple.drivers import find, find_plainly, value_of
+from tests.ntuple.drivers import back, find, find_plainly, value_of
 from tests.slow import others_slow
 
 OTHERS = [name for name in GAMES if name != "2048"]
@@ -42,11 +42,6 @@ WORTHY = dataclasses.replace(GAMES["2584"], worth=tuple(3 * tile for tile in GAM
 def board_of(cells: np.ndarray, hint: int = 0) -> Board:
     state = State(tuple(map(tuple, cells.tolist())), hint, (1, 1, 0) if hint else ())
     return family_events.encode_state(state)
-
-
-def back(board: Board) -> Board:
-    """Return a board from a kernel as an argument of kernels."""
-    return Board(*map(np.uint64, board))
 
 
 @pytest.mark.parametrize("levels", others_slow([17, 20, 24, 32], 17, 32))
@@ -92,8 +87,8 @@ def test_a_turned_move_is_the_move_of_a_turned_board(game: str, shape: tuple[int
             source, after, points = turned_afterstate(rules, board, action)
             right, earned = family.afterstate(rules, board, action)
             assert points == earned
-            found = [decode(rules, back(one)) for one in (source, after)]
-            truth = [decode(rules, back(one)) for one in (board, right)]
+            found = [decode(rules, one) for one in (source, after)]
+            truth = [decode(rules, one) for one in (board, right)]
             symmetries = [lambda x: x, np.fliplr, np.flipud, lambda x: x[::-1, ::-1]]
             symmetries += [lambda x, turn=turn: turn(x).T for turn in symmetries[:4]] if shape[0] == shape[1] else []
             assert any(
@@ -121,7 +116,7 @@ def test_drawn_events_have_the_probabilities_of_the_definition(game: str) -> Non
     for _ in range(draws):
         rng = np.uint64(step(rng))
         drawn, points = family_events.spawn(rules, back(after), np.uint64(mix(rng)))
-        found = family_events.decode_state(rules, back(drawn))
+        found = family_events.decode_state(rules, drawn)
         counts[found] = counts.get(found, 0) + 1
         change = sum(map(sum, found.board)) - sum(map(sum, move.after.board))
         assert points == definition.place_points(change)
@@ -140,7 +135,7 @@ def test_a_game_begins_as_defined(game: str) -> None:
     rules = make_family_rules(definition, 4, 4)
     for number in range(50):
         board, _, points = opening(rules, np.uint64(stream(np.uint64(1), np.uint64(number))))
-        state = family_events.decode_state(rules, back(board))
+        state = family_events.decode_state(rules, board)
         levels = [level for row in state.board for level in row if level]
         assert len(levels) == definition.initial_tiles
         assert set(levels) <= set(definition.placed_levels)

@@ -17,7 +17,7 @@ from ntuple.game.family_events import decode_state
 from ntuple.game.rollout import states_of
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import Network, make_network
-from tests.ntuple.drivers import find
+from tests.ntuple.drivers import back, find
 from tests.ntuple.exact.solutions import solution
 
 
@@ -29,7 +29,7 @@ def exact_network(game: str, kind: str) -> Network:
     network = make_network("0123", 2, 2, 0.0, **others)
     rules, lookup = make_game_rules(game, 2, 2), make_lookup(network, 1)
     for code in asked.solved.afters:
-        board = Board(*map(np.uint64, board_of(rules, code)))
+        board = back(board_of(rules, code))
         worth = asked.look_up(decode(rules, board)).afterstate
         assert worth is not None
         find(rules, network, board, lookup)

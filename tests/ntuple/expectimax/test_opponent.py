@@ -13,11 +13,10 @@ from ntuple.expectimax.opponent import least_value, worst_placement
 from ntuple.expectimax.search import search_moves
 from ntuple.expectimax.search_memory import Memory, make_memory, make_search
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, make_game_rules
-from ntuple.game.bitboard import Board
 from ntuple.game.family_events import decode_state, encode_state
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import Network
-from tests.ntuple.drivers import random_network, value_of
+from tests.ntuple.drivers import back, random_network, value_of
 
 # game, board, network, plies, positions
 SEARCHES = [("2048", (3, 3), "01,034,0124", 2, 12), ("threes", (3, 3), "01,034,0124", 3, 8)]
@@ -37,11 +36,6 @@ def positions(game: Game, rows: int, columns: int, count: int, least: int = 0) -
                 found.append(state)
             state, _ = game.draw(draw.choice(moves).after, draw.random)
     return draw.sample(found, count)
-
-
-def back(board: Board) -> Board:
-    """Return a board from a kernel as an argument of kernels."""
-    return Board(*map(np.uint64, board))
 
 
 class Case:
@@ -114,7 +108,7 @@ def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, 
             best = max(reference.moves(case.game, event.state, 1, kind, case.leaf))
             share = 1.0 if kind == "minimax" else float(event.chance)  # all cells have equal chances
             values.setdefault(key, []).append(share * (event.points + (best if best > -np.inf else 0.0)))
-            if event.state == decode_state(case.rules, back(worst)):
+            if event.state == decode_state(case.rules, worst):
                 chosen = key
         assert chosen[1] == level
         rivals = [sum(found) for key, found in values.items() if kind == "minimax" or key[1] == level]
