@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference import exact
 from reference import expectimax as reference
 from reference import rules as game
 from reference.positions import as_board, spread_boards
@@ -149,24 +150,15 @@ def test_boards_with_the_largest_tiles(symmetry: bool) -> None:
 
 def test_deep_enough_is_optimal() -> None:
     """With all weights 0, a search of late 2x2 boards to the end of the game gives the exact optimum."""
-    rules, empty_network = make_rules(2, 2), make_network("0123", 2, 2, 0.0)
-    player = ExpectimaxPlayer(rules, empty_network, ExpectimaxConfig(plies=16), threads=1)
-
-    @cache
-    def optimum(board: game.Board) -> float:
-        moves = [game.afterstate(board, action) for action in game.ACTIONS]
-        return max((reward + expected(after) for after, reward in moves if after != board), default=0.0)
-
-    @cache
-    def expected(after: game.Board) -> float:
-        return sum(float(p) * optimum(game.spawn(after, code)) for code, p in game.chance_probabilities(after).items())
-
-    boards = [as_board(np.array(cells).reshape(2, 2)) for cells in itertools.product(range(6), repeat=4)]
-    late = [board for board in boards if 40 <= sum(2**cell for cell in game.cells(board) if cell) <= 60]
+    rules, dense = make_rules(2, 2), exact.solve(2, 2)
+    player = ExpectimaxPlayer(rules, make_network("0123", 2, 2, 0.0), ExpectimaxConfig(plies=16), threads=1)
+    boards = dense.boards(np.flatnonzero(dense.reachable))
+    sums = np.where(boards > 0, 2**boards, 0).sum(axis=(1, 2))
+    late = boards[(sums >= 40) & (sums <= 60)]
     assert len(late) > 50
     _, values, _ = analyse(player, late)
-    for board, found in zip(late, values, strict=True):
-        assert max(found.max(), 0.0) == pytest.approx(optimum(board), abs=1e-3)
+    optimum = dense.states[dense.number(late)]
+    np.testing.assert_allclose(np.maximum(values.max(axis=1), 0.0), optimum, rtol=0, atol=1e-3)
 
 
 def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
