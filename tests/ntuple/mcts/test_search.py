@@ -67,6 +67,18 @@ def states_below(
             yield from states_below(rules, tree, below[spawned.board], spawned)
 
 
+def assert_equal_nodes(rules: Rules, tree: MCTSTree, plain: reference.Search, root: reference.State) -> int:
+    """Check legal moves, visits and Q of all nodes of a kernel's tree; return their number."""
+    nodes = list(states_below(rules, tree, 0, root))
+    assert len(nodes) == tree.used[0]
+    for node, state in nodes:
+        assert [tree.rewards[node, a] >= 0 for a in game.ACTIONS] == [a in state.moves for a in game.ACTIONS]
+        for action, move in state.moves.items():
+            assert tree.visits[node, action] == len(move.returns)
+            assert tree.q_values[node, action] == pytest.approx(plain.q(move), rel=1e-9, abs=1e-6)
+    return len(nodes)
+
+
 SEARCHES = [
     {"backup": "mean", "c": 0.0},
     {"backup": "mean", "c": 0.1},
@@ -86,14 +98,7 @@ def test_equals_plain_python_node_by_node(rows: int, columns: int, simulations: 
     for board in spread_boards(rows, columns, 8):
         plain = plain_search(rules, network, config)
         root = plain.run(board, simulations)
-        tree = searched(rules, network, config, board)
-        nodes = list(states_below(rules, tree, 0, root))
-        assert len(nodes) == tree.used[0]
-        for node, state in nodes:
-            assert [tree.rewards[node, a] >= 0 for a in game.ACTIONS] == [a in state.moves for a in game.ACTIONS]
-            for action, move in state.moves.items():
-                assert tree.visits[node, action] == len(move.returns)
-                assert tree.q_values[node, action] == pytest.approx(plain.q(move), rel=1e-9, abs=1e-6)
+        assert_equal_nodes(rules, searched(rules, network, config, board), plain, root)
 
 
 @kernel
@@ -153,13 +158,7 @@ def test_kept_tree_is_what_was_below_the_move(settings: dict[str, Any]) -> None:
                 row[AFTER_LO], row[AFTER_HI] = to_board(move.after)
                 row[BOARD_LO], row[BOARD_HI] = to_board(state.board)
                 assert keep(rules, tree, row)
-                nodes = list(states_below(rules, tree, 0, state))
-                assert len(nodes) == tree.used[0]
-                kept += len(nodes)
-                for node, below in nodes:
-                    for action, one in below.moves.items():
-                        assert tree.visits[node, action] == len(one.returns)
-                        assert tree.q_values[node, action] == pytest.approx(plain.q(one), rel=1e-9, abs=1e-6)
+                kept += assert_equal_nodes(rules, tree, plain, state)
     assert kept > 300
 
 
