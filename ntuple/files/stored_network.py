@@ -30,10 +30,7 @@ Weights = NDArray[np.float32]  # [parts * sum of A R^n] part by part, table by t
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """A network in the order of files, with its configuration.
-
-    Glossary: `S` views, `M` tuples of n cells, `R` levels of a cell, `A` tables of a tuple (4 for action values).
-    """
+    """A network in the order of files, with its configuration."""
 
     config: NTupleConfig
     weights: Weights
