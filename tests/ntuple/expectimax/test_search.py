@@ -58,10 +58,25 @@ def assert_equal_moves(
             assert actions[i] == -1
 
 
-@pytest.mark.parametrize(("plies", "count"), [(1, 60), (2, 40), (3, 12)])
-def test_equals_plain_recursion(plies: int, count: int) -> None:
+LIMITS = {"most_plies": {empty: 3 if empty < 5 else 2 if empty < 7 else 1 for empty in range(3, 10)}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "truth", "count"),
+    [
+        ({"plies": 1}, {}, 60),
+        ({"plies": 2}, {}, 40),
+        ({"plies": 3}, {}, 12),
+        ({"plies": 3, "leaf_bits": 4, "node_bits": 4}, {}, 8),  # tiny tables change no value
+        ({"plies": 2, "rectified": True}, {"rectified": True}, 30),
+        ({"plies": 4, "limits": ((3, 3), (5, 2), (7, 1))}, LIMITS, 24),
+    ],
+)
+def test_equals_plain_recursion(settings: dict[str, Any], truth: dict[str, Any], count: int) -> None:
     network = random_network()
-    assert_equal_moves(3, 3, network, spread_boards(3, 3, count), ExpectimaxConfig(plies=plies))
+    if "rectified" in settings:
+        network.weights[:] -= 20  # many values are below 0
+    assert_equal_moves(3, 3, network, spread_boards(3, 3, count), ExpectimaxConfig(**settings), truth)
 
 
 def test_equals_plain_recursion_on_the_real_board() -> None:
@@ -82,29 +97,6 @@ def test_equals_plain_recursion_on_the_real_board() -> None:
 def test_without_symmetry(rows: int, columns: int, network: str, plies: int, count: int) -> None:
     made = random_network(rows, columns, network, symmetry=False)
     assert_equal_moves(rows, columns, made, spread_boards(rows, columns, count), ExpectimaxConfig(plies=plies))
-
-
-def test_tiny_tables_change_no_value() -> None:
-    config = ExpectimaxConfig(plies=3, leaf_bits=4, node_bits=4)
-    assert_equal_moves(3, 3, random_network(), spread_boards(3, 3, 8), config)
-
-
-def test_rectified() -> None:
-    """Many values of this network are below 0."""
-    config = ExpectimaxConfig(plies=2, rectified=True)
-    network = random_network()
-    network.weights[:] -= 20
-    assert_equal_moves(3, 3, network, spread_boards(3, 3, 30), config, {"rectified": True})
-
-
-def test_limits_by_empty_cells() -> None:
-    config = ExpectimaxConfig(plies=4, limits=((3, 3), (5, 2), (7, 1)))
-    most = {empty: 3 if empty < 5 else 2 if empty < 7 else 1 for empty in range(3, 10)}
-    rules, network, boards = make_rules(3, 3), random_network(), spread_boards(3, 3, 24)
-    plain = reference.Expectimax(cache(lambda board: value(rules, network, board)), most_plies=most)
-    _, values, _ = analyse(ExpectimaxPlayer(rules, network, config, threads=1), boards)
-    expected = [plain.moves(board, 4) for board in boards]
-    np.testing.assert_allclose(values, expected, rtol=2e-6, atol=2e-3)
 
 
 def test_least_probability_leaves_out_unlikely_spawns() -> None:
