@@ -153,13 +153,8 @@ RANDOM = {12: (94, 23, 14), 24: (193, 36, 45), 48: (408, 55, 35), 96: (929, 82, 
 GREEDY = {12: (106, 25, 5), 24: (234, 42, 25), 48: (520, 68, 41), 96: (1173, 106, 25), 192: (2804, 166, 4)}
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        pytest.param(RANDOM, id="random", marks=pytest.mark.slow),
-        pytest.param(GREEDY, id="greedy", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [RANDOM, GREEDY], ids=["random", "greedy"])
 def test_simple_players_of_threes_score_as_those_of_the_course(known: dict[int, tuple[int, int, int]]) -> None:
     """The greedy player of the course makes the first of equal moves, as 1 ply does with all values 0."""
     rules = make_game_rules("threes-easy", 4, 4)
@@ -260,10 +255,9 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
     assert searched > 3
 
 
+BACKWARD = {"method": "lambda_return", "steps": 3, "direction": "backward"}
 TARGETS = [
-    {"method": "lambda_return", "steps": 3, "direction": "backward"},
-]
-MORE_TARGETS = [
+    BACKWARD,
     {"method": "delayed"},
     {"method": "expected"},
     {"method": "td"},
@@ -275,10 +269,11 @@ MORE_TARGETS = [
     {"method": "trace", "direction": "backward"},
     {"search": {"simulations": 2, "c": 0.0}},
 ]
-TARGETS += [pytest.param(target, marks=pytest.mark.slow) for target in MORE_TARGETS]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: "-".join(map(str, target.values()))[:30])
+@pytest.mark.parametrize(
+    "target", others_slow(TARGETS, BACKWARD), ids=lambda target: "-".join(map(str, target.values()))[:30]
+)
 def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(target: dict, monkeypatch) -> None:
     """After a training on 2x2 values of afterstates and the score of play are, on the whole, the exact ones."""
     for game in (WORTHY, ANYWHERE):
@@ -323,7 +318,7 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
     ]
     for start in kinds:
         plain = {"game": "threes", "network": ["0123"], "threads": 1, "start": start, "env_steps": 40_000}
-        plain |= {"report_env_steps": 40_000, "target": TARGETS[0]}  # with the history, which restarts need
+        plain |= {"report_env_steps": 40_000, "target": BACKWARD}  # with the history, which restarts need
         learner = NTupleLearner(from_plain(NTupleConfig, plain), seed=1)
         report = learner.advance()
         assert report["train/games"] < learner.progress["games"]
