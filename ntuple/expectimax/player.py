@@ -11,7 +11,7 @@ from ntuple.endgames.guide import load_endgames
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.search import analyse_boards, play_on
-from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
+from ntuple.expectimax.search_memory import Search, make_search
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
@@ -40,7 +40,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
         """
         is_quick = config.plies <= QUICK_PLIES and not config.seconds
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
-        self._values, self._config, self._search = values, config, make_search(config)
+        self._values, self._config = values, config
         self._endgames = load_endgames(rules, config)
 
     def analyse(
@@ -55,7 +55,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
         rewards = np.empty((len(words), 4), np.int64)
 
         def analyse_part(_: int, part: slice) -> None:
-            analyse_boards(*self._kernel_arguments(), words[part], rewards[part], values[part], plies[part])
+            analyse_boards(self._new_search(), words[part], rewards[part], values[part], plies[part])
 
         in_parts(len(words), self._threads, analyse_part)
         if np.isnan(values).any():
@@ -67,14 +67,11 @@ class ExpectimaxPlayer(OneByOnePlayer):
         return Analysis(action, rewards, values.astype(np.float64), effort, endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
-        return functools.partial(play_on, *self._kernel_arguments(), self._endgames.guide)
+        return functools.partial(play_on, self._new_search(), self._endgames.guide)
 
-    def _kernel_arguments(self) -> tuple[AnyRules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
-        """Return the first arguments of the kernels, with empty memory, so that games do not depend on each other."""
-        network = self._values if isinstance(self._values, Network) else None
-        heuristic = self._values if isinstance(self._values, Heuristic) else None
-        memory = make_memory(self._rules, network, self._config.leaf_bits, self._config.node_bits)
-        return self._rules, network, heuristic, self._search, memory
+    def _new_search(self) -> Search:
+        """Return the search with empty memory, so that games do not depend on each other."""
+        return make_search(self._rules, self._values, self._config)
 
 
 def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:

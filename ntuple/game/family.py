@@ -71,9 +71,14 @@ class FamilyRules(NamedTuple):
     columns: int
 
 
+def is_family(rules: Any) -> bool:
+    """Return whether rules, or rules of a type of numba, are FamilyRules."""
+    return getattr(rules, "instance_class", type(rules)) is FamilyRules
+
+
 def by_game(of_2048: Callable[..., Any], of_family: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of rules and other arguments that is `of_2048` or, for FamilyRules, `of_family`."""
-    return either(of_2048, of_family, lambda rules, *_: getattr(rules, "instance_class", type(rules)) is FamilyRules)
+    return either(of_2048, of_family, lambda rules, *_: is_family(rules))
 
 
 @inline

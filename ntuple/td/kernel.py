@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ntuple.core.games.definition import GOALS_IN_TRAINING
 from ntuple.expectimax.opponent import go_on_against
-from ntuple.expectimax.search_memory import OnePly
+from ntuple.expectimax.search_memory import Search
 from ntuple.game.any_game import AnyRules, goal
 from ntuple.game.bitboard import ZERO
 from ntuple.game.episode import (
@@ -82,7 +82,7 @@ class Training(NamedTuple):
     exploration: Exploration | None = None  # None: greedy play
     starts: Starts | None = None  # None: games begin with two tiles
     target_search: TargetSearch | None = None  # the search of the target; None: the target is r + V of the best move
-    opponent: OnePly | None = None  # the search of the opponent that places the tiles; None: they are drawn
+    opponent: Search | None = None  # the search of the opponent that places the tiles; None: they are drawn
     expects: bool | None = None  # True: the target is EXPECTED; None: it is another one
 
 
@@ -185,7 +185,7 @@ def _begin(rules: AnyRules, starts: Starts | None, history: History | None, game
 def _go_on(
     training: Training,
     starts: Starts | None,
-    opponent: OnePly | None,
+    opponent: Search | None,
     history: History | None,
     game: int,
     move: ChosenMove,
@@ -204,8 +204,7 @@ def _go_on(
     if opponent is None:
         go_on(training.rules, row, move.after, np.uint64(move.reward))
     else:
-        search, memory = opponent
-        go_on_against(training.rules, network, None, search, memory, row, move.after, np.uint64(move.reward))
+        go_on_against(opponent, row, move.after, np.uint64(move.reward))
 
 
 @kernel

@@ -15,7 +15,6 @@ from ntuple.core.games.known import GAMES
 from ntuple.core.settings import from_plain
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.search import search_moves
-from ntuple.expectimax.search_memory import make_memory
 from ntuple.expectimax.search_memory import make_search as make_expectimax
 from ntuple.game import family, family_events
 from ntuple.game.any_game import has_move, make_game_rules, opening, turned_afterstate
@@ -233,13 +232,15 @@ def exact(game: Game) -> tuple[Exact, FamilyRules, Network]:
 )
 def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
     solved, rules, network = exact(game)
-    memory, values = make_memory(rules, network, 8, 8), np.zeros(4, np.float32)
+    values = np.zeros(4, np.float32)
+    configs = [ExpectimaxConfig(plies=plies, leaf_bits=8, node_bits=8) for plies in (1, 2, 3)]
+    searches = [make_expectimax(rules, network, config) for config in configs]
     searched = 0
     for state in solved.states(40):
         board, truth = family_events.encode_state(state), solved.moves(state)
         expected = [float(truth[action]) if action in truth else -np.inf for action in range(4)]
-        for plies in (1, 2, 3):
-            search_moves(rules, network, None, make_expectimax(ExpectimaxConfig(plies=plies)), memory, board, values)
+        for search in searches:
+            search_moves(search, board, values)
             np.testing.assert_allclose(values, expected, rtol=1e-5)
         if len(truth) == 1:  # all simulations go through one move: each of its events is visited once
             ((action, _),) = truth.items()
