@@ -1,8 +1,11 @@
 """The move after a search, whole games and the analysis of a board."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, placement, places
 from ntuple.game.bitboard import Board, count_cells, kth_cell
@@ -126,36 +129,32 @@ def analyse_boards(
     guide: Guide | None,
     words: NDArray[np.uint64],
     streams: NDArray[np.uint64],
-    action: NDArray[np.int8],
-    rewards: NDArray[np.int64],
-    values: NDArray[np.float64],
-    visits: NDArray[np.int64],
-    variation: NDArray[np.int16],
-    outcomes: NDArray[np.float64],
+    out: Analysis,
 ) -> None:
     """Search boards to the end.
 
     Args:
-        guide: it chooses the move; rewards, values and visits are those of all moves.
+        guide: it chooses the move; reward, value and effort are those of all moves.
         streams: [B] states of the random streams of the searches.
-        variation: [B, D, 2], filled with -1; receives the best moves, each with the most visited spawn after it.
-        outcomes: [B, C, 3], filled with 0; receives probability, visits and max_a Q (nan: not visited) of the spawns
-            after the move.
+        out: its variation is filled with -1, its outcomes with 0. They receive the best moves, each with the most
+            visited spawn after it; and max_a Q, nan if not visited, as the value of a spawn after the move.
     """
+    variation: Any = out.variation
+    outcomes: Any = out.outcomes
     for i in range(words.shape[0]):
         clear(tree)
         tree.rng[0] = streams[i]
         search_tree(rules, network, search, tree, Board(words[i, 0], words[i, 1]), False)
         for a in range(4):
             is_legal = has_move(tree, ROOT, a)
-            rewards[i, a] = np.int64(tree.rewards[ROOT, a]) if is_legal else -1
-            values[i, a] = tree.q_values[ROOT, a]
-            visits[i, a] = tree.visits[ROOT, a] if is_legal else 0
+            out.reward[i, a] = np.int64(tree.rewards[ROOT, a]) if is_legal else -1
+            out.value[i, a] = tree.q_values[ROOT, a]
+            out.effort[i, a] = tree.visits[ROOT, a] if is_legal else 0
         if guide is not None:
             remove_moves(rules, guide, tree)
         _write_variation(rules, search, tree, variation[i])
-        action[i] = choose_move(search, tree)
-        _write_outcomes(rules, tree, action[i], outcomes[i])
+        out.action[i] = choose_move(search, tree)
+        _write_outcomes(rules, tree, out.action[i], outcomes[i])
 
 
 @inline

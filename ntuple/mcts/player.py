@@ -42,21 +42,26 @@ class MCTSPlayer(OneByOnePlayer):
         words = words_of(self._rules, boards, seeds, draws)
         streams = np.array([_stream(int(seed), 0) for seed in seeds], np.uint64)
         count = len(words)
-        action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)
-        rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
-        outcomes = np.zeros((count, num_spawn_codes(self._rules), 3))
+        analysis = Analysis(
+            action=np.empty(count, np.int8),
+            reward=np.empty((count, 4), np.int64),
+            value=np.empty((count, 4)),
+            effort=np.empty((count, 4), np.int64),
+            variation=np.full((count, VARIATION, 2), -1, np.int16),
+            outcomes=np.zeros((count, num_spawn_codes(self._rules), 3)),
+        )
 
         def analyse_part(_: int, part: slice) -> None:
             tree = make_tree(self._rules, self._network, self._config.simulations)
-            outputs = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
+            out = Analysis._make(field[part] if isinstance(field, np.ndarray) else field for field in analysis)
             guide = self._endgames.guide
-            analyse_boards(self._rules, self._network, self._search, tree, guide, words[part], streams[part], *outputs)
+            analyse_boards(self._rules, self._network, self._search, tree, guide, words[part], streams[part], out)
 
         in_parts(count, self._threads, analyse_part)
-        if (rewards[action < 0] >= 0).any():
+        if (analysis.reward[analysis.action < 0] >= 0).any():
             raise ValueError(NO_BEST_MOVE)
-        _, advice = self._endgames.advise(self._rules, words, values)
-        return Analysis(action, rewards, values, visits, variation, outcomes=outcomes, endgames=advice)
+        _, advice = self._endgames.advise(self._rules, words, analysis.value)
+        return analysis._replace(endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
         tree = self.new_tree(seed, number)
