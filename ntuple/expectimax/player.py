@@ -15,7 +15,7 @@ from ntuple.expectimax.search_memory import Search, make_search
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
-from ntuple.players.analysis import NO_BEST_MOVE, words_of
+from ntuple.players.analysis import NO_BEST_MOVE, blank_analysis, part_of, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, in_parts, load_afterstate_values
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
@@ -51,20 +51,18 @@ class ExpectimaxPlayer(OneByOnePlayer):
         With tile-downgrading the values are those of the downgraded boards.
         """
         words = words_of(self._rules, boards, seeds, draws)
-        values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
-        rewards = np.empty((len(words), 4), np.int64)
+        analysis = blank_analysis(len(words))
 
         def analyse_part(_: int, part: slice) -> None:
-            analyse_boards(self._new_search(), words[part], rewards[part], values[part], plies[part])
+            analyse_boards(self._new_search(), words[part], part_of(analysis, part))
 
         in_parts(len(words), self._threads, analyse_part)
-        if np.isnan(values).any():
+        if np.isnan(analysis.value).any():
             raise ValueError(NO_BEST_MOVE)
-        is_legal = rewards >= 0
-        rest, advice = self._endgames.advise(self._rules, words, values)
-        action = np.where(is_legal.any(axis=1), rest.argmax(axis=1), -1).astype(np.int8)
-        effort = plies[:, np.newaxis] * is_legal
-        return Analysis(action, rewards, values.astype(np.float64), effort, endgames=advice)
+        rest, advice = self._endgames.advise(self._rules, words, analysis.value)
+        can_move = (analysis.reward >= 0).any(axis=1)
+        action = np.where(can_move, rest.argmax(axis=1), -1).astype(np.int8)
+        return analysis._replace(action=action, endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
         return functools.partial(play_on, self._new_search(), self._endgames.guide)

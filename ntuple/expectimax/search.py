@@ -17,6 +17,7 @@ This file is plain recursion down to the last layer, which is in ntuple/expectim
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.downgrading import downgraded
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
@@ -144,24 +145,17 @@ def play_on(search: Search, guide: Guide | None, row: Row, trace: Trace) -> int:
 
 
 @kernel
-def analyse_boards(
-    search: Search,
-    words: NDArray[np.uint64],
-    rewards: NDArray[np.int64],
-    values: NDArray[np.float32],
-    plies: NDArray[np.int64],
-) -> None:
-    """Compute the values of the moves of boards.
-
-    Args:
-        values: [B, 4] receives what `search_moves` computes.
-        plies: [B] receives the depth of the search.
-    """
+def analyse_boards(search: Search, words: NDArray[np.uint64], out: Analysis) -> None:
+    """Fill in what `search_moves` computes for the moves of boards, with its depth as their effort."""
+    memory = search.memory
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
         if search.settings.takes_deeper:  # a deeper value of another board would be taken
-            search.memory.node_boards[:] = NO_BOARD
-        plies[i] = search_moves(search, board, values[i])
+            memory.node_boards[:] = NO_BOARD
+        plies = search_moves(search, board, memory.root_values)
         for action in range(4):
             after, reward = afterstate(search.rules, board, action)
-            rewards[i, action] = -1 if is_same(after, board) else np.int64(reward)
+            is_legal = not is_same(after, board)
+            out.value[i, action] = memory.root_values[action]
+            out.reward[i, action] = np.int64(reward) if is_legal else -1
+            out.effort[i, action] = plies if is_legal else 0

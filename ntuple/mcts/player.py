@@ -16,7 +16,7 @@ from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.play import VARIATION, analyse_boards, play_on
 from ntuple.mcts.search import make_search
 from ntuple.mcts.tree import MCTSTree, make_tree
-from ntuple.players.analysis import NO_BEST_MOVE, words_of
+from ntuple.players.analysis import NO_BEST_MOVE, blank_analysis, part_of, words_of
 from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, in_parts, load_afterstate_values
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
@@ -42,20 +42,15 @@ class MCTSPlayer(OneByOnePlayer):
         words = words_of(self._rules, boards, seeds, draws)
         streams = np.array([_stream(int(seed), 0) for seed in seeds], np.uint64)
         count = len(words)
-        analysis = Analysis(
-            action=np.empty(count, np.int8),
-            reward=np.empty((count, 4), np.int64),
-            value=np.empty((count, 4)),
-            effort=np.empty((count, 4), np.int64),
+        analysis = blank_analysis(count)._replace(
             variation=np.full((count, VARIATION, 2), -1, np.int16),
             outcomes=np.zeros((count, num_spawn_codes(self._rules), 3)),
         )
 
         def analyse_part(_: int, part: slice) -> None:
             tree = make_tree(self._rules, self._network, self._config.simulations)
-            out = Analysis._make(field[part] if isinstance(field, np.ndarray) else field for field in analysis)
-            guide = self._endgames.guide
-            analyse_boards(self._rules, self._network, self._search, tree, guide, words[part], streams[part], out)
+            arguments = (self._rules, self._network, self._search, tree, self._endgames.guide)
+            analyse_boards(*arguments, words[part], streams[part], part_of(analysis, part))
 
         in_parts(count, self._threads, analyse_part)
         if (analysis.reward[analysis.action < 0] >= 0).any():

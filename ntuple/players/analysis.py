@@ -77,7 +77,7 @@ def draw_moves(rules: AnyRules, greedy: bool, row: Row, seeds: NDArray[np.uint32
 
 def analyse_by_network(rules: AnyRules, network: Network, kind: int, words: Words) -> Analysis:
     """Choose the best of the four moves of each board."""
-    analysis = _blank(len(words))
+    analysis = blank_analysis(len(words))
     if kind == AFTERSTATES:
         analyse_afterstates(rules, network, make_scratch(network), words, analysis)
     else:
@@ -89,11 +89,17 @@ def analyse_by_network(rules: AnyRules, network: Network, kind: int, words: Word
 
 def analyse_at_random(rules: AnyRules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
     """Draw a legal move for each board; the values are NaN, since none are known."""
-    analysis = _blank(len(words))
+    analysis = blank_analysis(len(words))
     draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis)
     return analysis._replace(value=np.where(analysis.reward >= 0, np.nan, -np.inf))
 
 
-def _blank(count: int) -> Analysis:
+def blank_analysis(count: int) -> Analysis:
+    """Return the analysis of `count` boards for kernels to fill in."""
     counts, values = np.zeros((count, 4), np.int64), np.zeros((count, 4))
     return Analysis(np.zeros(count, np.int8), counts, values, np.zeros_like(counts))
+
+
+def part_of(analysis: Analysis, part: slice) -> Analysis:
+    """Return the analysis of some of the boards, whose arrays are views."""
+    return Analysis._make(field[part] if isinstance(field, np.ndarray) else field for field in analysis)
