@@ -16,7 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ntuple.files.stored_network import StoredNetwork, new_network
+from ntuple.files.stored_network import StoredNetwork, load_stored, new_network
+from ntuple.files.tdl import count_file_stages, read_w
+from ntuple.files.tdl_network import from_w
 from ntuple.game.any_game import make_game_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.metrics import report_metrics
@@ -29,7 +31,7 @@ from ntuple.learning.schedule import (
     stretch_of,
 )
 from ntuple.learning.threads import Stretch, make_thread_games, run_threads
-from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
+from ntuple.learning.training_state import TrainingState, begin_with, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import Network, with_memory
@@ -130,8 +132,8 @@ class NTupleLearner:
         return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive, config.rules_of_game.goals)
 
     def begin_with(self, stored: StoredNetwork) -> None:
-        """Begin the training with a stored network instead of a new one; see `begin_from`."""
-        begin_from(self._state, self.config, stored)
+        """Begin the training with a stored network instead of a new one; see `training_state.begin_with`."""
+        begin_with(self._state, self.config, stored)
 
     def player(self) -> NTuplePlayer:
         """Return a 1-ply player that shares the mean of the weights if there is one, else the current weights."""
@@ -152,3 +154,21 @@ class NTupleLearner:
     def restore(self, folder: Path) -> None:
         """Continue from a checkpoint; see `restore_state` for the errors."""
         restore_state(self._state, self.config, folder)
+
+
+def begin_from(learner: NTupleLearner, path: Path, config: NTupleConfig | None) -> None:
+    """Replace the new network of a learner by that of a checkpoint or of a .w file of TDL2048+ (`run.begin_from`).
+
+    Args:
+        path: folder of a checkpoint, or a .w file of one stage or of all stages of the learner's config.
+        config: that the checkpoint was trained with; None for a .w file.
+
+    Raises:
+        ValueError: the file cannot be read, or the network does not fit the learner.
+    """
+    if config is not None:
+        network = load_stored(path, config, with_memory=True)
+    else:
+        file = read_w(path)
+        network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else ())
+    learner.begin_with(network)

@@ -64,7 +64,7 @@ class TrainingState:
         return self.network._replace(weights=self.mean.weights, promotion=PROMOTIONS["none"])
 
 
-def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork) -> None:
+def begin_with(state: TrainingState, config: NTupleConfig, stored: StoredNetwork) -> None:
     """Replace the new network of a training by a stored one.
 
     - The stored network may have fewer tuples. The other tuples keep their initial weights.
