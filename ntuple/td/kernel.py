@@ -130,7 +130,7 @@ def _searched(
 ) -> tuple[ChosenMove, ChosenMove]:
     """Return the move of the target and the move to make, before exploration."""
     if target_search is not None and greedy.action >= 0:
-        best = searched_move(training.rules, training.network, target_search, row, training.scratch, game)
+        best = searched_move(target_search, row, training.scratch, game)
         return best, (best if target_search.plays else greedy)
     return greedy, greedy
 

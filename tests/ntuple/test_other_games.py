@@ -23,7 +23,7 @@ from ntuple.game.family import FamilyRules, make_family_rules
 from ntuple.game.rng import mix, step, stream
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.search import make_search, search_tree
-from ntuple.mcts.tree import ROOT, make_tree
+from ntuple.mcts.tree import ROOT
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.patterns import parse_network, view_cells
@@ -249,9 +249,9 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
             after, _ = family.afterstate(rules, board, action)
             events = len(move.after.places) * family_events.count_placements(rules, back(after))
             config = MCTSConfig(simulations=2 + events, c=0.1, backup="expectimax")
-            tree = make_tree(rules, network, config.simulations)
-            search_tree(rules, network, make_search(config), tree, board, False)
-            assert tree.q_values[ROOT, action] == pytest.approx(float(truth[action]), rel=1e-5)
+            planned = make_search(rules, network, config)
+            search_tree(planned, board, False)
+            assert planned.tree.q_values[ROOT, action] == pytest.approx(float(truth[action]), rel=1e-5)
             searched += 1
     assert searched > 3
 
