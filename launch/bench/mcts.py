@@ -16,7 +16,7 @@ from ntuple import ExpectimaxConfig, ExpectimaxPlayer, MCTSConfig, MCTSPlayer, R
 from ntuple.files.stored_network import filled_network
 from ntuple.game.bitboard import Board, afterstate, decode, empty_cells
 from ntuple.game.rollout import states_of
-from ntuple.mcts.search import make_search, search_tree
+from ntuple.mcts.search import search_tree
 from ntuple.mcts.tree import clear
 from ntuple.tables.network import Network
 
@@ -93,10 +93,11 @@ def _afterstates(rules: Rules, board: Board) -> list[Board]:
 
 def _counted(rules: Rules, network: Network, config: MCTSConfig, words: NDArray[np.uint64]) -> tuple[float, int]:
     """Return the mean number of afterstates in a tree, and the bytes of a thread's memory."""
-    tree, search, total = MCTSPlayer(rules, network, config, threads=1).new_tree(SEED, 0), make_search(config), 0
+    search, total = MCTSPlayer(rules, network, config, threads=1).new_search(SEED, 0), 0
+    tree = search.tree
     for word in words:
         clear(tree)
-        search_tree(rules, network, search, tree, Board(*word), False)
+        search_tree(search, Board(*word), False)
         total += int((tree.rewards[: tree.used[0]] >= 0).sum())
     arrays = [part for part in (*tree, *tree.lookup) if isinstance(part, np.ndarray)]
     return total / len(words), sum(array.nbytes for array in arrays)

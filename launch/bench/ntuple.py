@@ -25,8 +25,8 @@ from launch.quantities import counted
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.core.settings import list_text
 from ntuple.files.stored_network import StoredNetwork
-from ntuple.learning.config import StepSizeConfig
 from ntuple.tables.file_order import read_field
+from ntuple.td.config import StepSizeConfig
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"

@@ -130,7 +130,7 @@ def _placing(source: PlayerSource, rules: AnyRules) -> Place:
         chooses = find_game(source.game, source.rows, source.columns).adversary == "minimax"
         return lambda after, drawn: _random_placement(rules, after, drawn, chooses)
     adversary = against.load(source.game, source.rows, source.columns)
-    return lambda after, drawn: _board(adversary.place(rules, after, drawn))
+    return lambda after, drawn: _board(adversary.place(after, drawn))
 
 
 def _random_placement(rules: AnyRules, after: Board, drawn: int, chooses: bool) -> Board:

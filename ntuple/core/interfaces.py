@@ -53,8 +53,6 @@ def so_far(results: NDArray[np.int64], seconds: float, goals: tuple[int, ...] = 
 
     Args:
         results: [G, 3] score, largest tile and moves of the games, 0 for those that are not finished.
-        seconds: since the play began.
-        goals: of the game.
     """
     score, max_tile, moves = results[results[:, 2] > 0].T
     done = len(score)
@@ -99,8 +97,6 @@ def check_boards(
     """Check the arguments of a player's `analyse`.
 
     Args:
-        rows: H.
-        columns: W.
         boards: uint8[B, H, W], level of the tile of each cell.
         seeds: uint32[B].
         draws: uint16[B], hint and bag (ntuple.core.games.definition.encode_draw); None: the game has none.

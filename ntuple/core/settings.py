@@ -74,9 +74,7 @@ def setting(
     """Return a field of a `Settings` class.
 
     Args:
-        default: value of the key if it is not set.
         meaning: one or two sentences for the user, with the unit and the source.
-        at_least: smallest value.
         above: lower bound, not included.
         at_most: largest value; for an int the default is LARGEST.
         below: upper bound, not included.
@@ -168,7 +166,6 @@ def from_plain(kind: type[T], values: Any, place: str = "") -> T:
     """Return the instance of a `Settings` class that plain values describe.
 
     Args:
-        kind: the class.
         values: a mapping of a YAML or JSON file. Keys that it lacks have their defaults.
         place: name of the values, for messages.
 
@@ -227,7 +224,6 @@ def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
     """Return all keys of a class and of the classes nested in it, in order of definition.
 
     Args:
-        kind: the class.
         prefix: prefix of the names, such as "ntuple.".
         only_if: condition of keys that have no condition of their own.
     """

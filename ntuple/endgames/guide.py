@@ -11,7 +11,7 @@ The table has no say if max p < least. The first table in which the board fits c
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ from ntuple.endgames.table import EndgameTable
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.jit import kernel
-
-Float = TypeVar("Float", np.float32, np.float64)
 
 
 class Guide(NamedTuple):
@@ -46,8 +44,8 @@ class Endgames:
         self.guide = Guide(kernel_forms, least, tolerance) if kernel_forms else None
 
     def advise(
-        self, rules: AnyRules, words: NDArray[np.uint64], values: NDArray[Float]
-    ) -> tuple[NDArray[Float], EndgameAdvice | None]:
+        self, rules: AnyRules, words: NDArray[np.uint64], values: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], EndgameAdvice | None]:
         """Return the values [B, 4] of a search without the moves that the tables remove, and what the tables say."""
         if self.guide is None:
             return values, None
@@ -70,7 +68,7 @@ def load_endgames(rules: AnyRules, config: EndgamesConfig) -> Endgames:
 
 @kernel
 def guide_values(
-    rules: AnyRules, guide: Guide, board: Board, values: NDArray[Float], probabilities: NDArray[np.float64]
+    rules: AnyRules, guide: Guide, board: Board, values: NDArray[np.floating], probabilities: NDArray[np.float64]
 ) -> int:
     """Set the values of the moves that a table removes to -inf.
 
@@ -98,7 +96,7 @@ def guide_boards(
     rules: AnyRules,
     guide: Guide,
     words: NDArray[np.uint64],
-    values: NDArray[Float],
+    values: NDArray[np.float64],
     numbers: NDArray[np.int64],
     probabilities: NDArray[np.float64],
 ) -> None:

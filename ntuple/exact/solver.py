@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.games.definition import State
 from ntuple.core.games.known import find_game
 from ntuple.core.opponents import OPPONENTS, Opponent
 from ntuple.exact.positions import (
@@ -91,13 +90,6 @@ class Solved(NamedTuple):
 def make_values(size: int) -> Values:
     """Return zeros for `size` positions."""
     return Values(np.zeros(size), np.zeros(size, np.int32), np.zeros(size, np.int32), np.zeros(size))
-
-
-@kernel
-def canonize(rules: AnyRules, words: NDArray[np.uint64]) -> None:
-    """Replace words by their codes, in place."""
-    for i in range(words.size):
-        words[i] = canonical(rules, words[i])
 
 
 @kernel
@@ -174,14 +166,12 @@ def place_of(codes: Codes, starts: NDArray[np.int64], k: int, code: np.uint64) -
 
 
 @inline
-def worth_against(
-    rules: AnyRules, after: Board, states: Codes, starts: NDArray[np.int64], values: Values, opponent: Opponent
-) -> tuple[float, float]:
+def worth_against(rules: AnyRules, after: Board, solved: Solved, opponent: Opponent) -> tuple[float, float]:
     """Return V and the probability of the tile of an afterstate on which an opponent places a tile.
 
     Each of them is the least that an opponent of its own can bring about.
     """
-    k, allowed = layer_of(rules, after), places(rules, after)
+    k, allowed, values = layer_of(rules, after), places(rules, after), solved.values
     tiles, count = count_tiles(rules, after), count_cells(allowed)
     hints = count_placements(rules, after) // tiles
     least = least_reach = np.inf
@@ -194,7 +184,7 @@ def worth_against(
             mean = share = chance = 0.0
             for number in range(tile * hints, (tile + 1) * hints):
                 state, part, level = placement(rules, after, cell, number)
-                place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
+                place = place_of(solved.states, solved.state_starts, k + layers_up(rules, level), code_of(rules, state))
                 value = place_points(rules, level) + values.expected[place]
                 if may_choose(rules, state):
                     least, least_reach = min(least, value), min(least_reach, values.reach[place])
@@ -206,14 +196,13 @@ def worth_against(
 
 @inline
 def worth_of_after(
-    rules: AnyRules, after: Board, states: Codes, starts: NDArray[np.int64], values: Values, opponent: Opponent | None
+    rules: AnyRules, after: Board, solved: Solved, opponent: Opponent | None
 ) -> tuple[float, np.int32, np.int32, float]:
     """Return the four values of an afterstate, in the order of `Values`, from those of the states after it.
 
     The expected one is NaN if a state after it is not among the states. What a kernel does not use is not computed.
     """
-    k = layer_of(rules, after)
-    allowed = places(rules, after)
+    k, allowed, values = layer_of(rules, after), places(rules, after), solved.values
     count = count_cells(allowed)
     expected = reach = 0.0
     best, worst = np.int32(0), np.int32(NONE_WORSE)
@@ -221,7 +210,7 @@ def worth_of_after(
         cell = kth_cell(allowed, np.uint64(n))
         for number in range(count_placements(rules, after)):
             state, chance, level = placement(rules, after, cell, number)
-            place = place_of(states, starts, k + layers_up(rules, level), code_of(rules, state))
+            place = place_of(solved.states, solved.state_starts, k + layers_up(rules, level), code_of(rules, state))
             if place < 0:
                 expected = np.nan
                 continue
@@ -231,24 +220,16 @@ def worth_of_after(
             best, worst = max(best, points + values.best[place]), min(worst, points + values.worst[place])
     expected, reach = expected / count, reach / count
     if opponent is not None and not np.isnan(expected):
-        expected, reach = worth_against(rules, after, states, starts, values, opponent)
+        expected, reach = worth_against(rules, after, solved, opponent)
     return expected, best, worst, reach
 
 
 @kernel
-def value_afters(
-    rules: AnyRules,
-    afters: Codes,
-    states: Codes,
-    starts: NDArray[np.int64],
-    values: Values,
-    opponent: Opponent | None,
-    out: Values,
-) -> None:
+def value_afters(rules: AnyRules, afters: Codes, solved: Solved, opponent: Opponent | None, out: Values) -> None:
     """Compute the values of afterstates from those of all states, as `worth_of_after`; `out` receives them."""
     for i in range(afters.size):
         after = board_of(rules, afters[i])
-        expected, best, worst, reach = worth_of_after(rules, after, states, starts, values, opponent)
+        expected, best, worst, reach = worth_of_after(rules, after, solved, opponent)
         out.expected[i], out.best[i], out.worst[i], out.reach[i] = expected, best, worst, reach
 
 
@@ -322,8 +303,8 @@ def solve(
         for k in range(state_starts.size - 2, -1, -1):
             here = afters[after_starts[k] : after_starts[k + 1]]
             part = slice(*state_starts[k : k + 2].tolist())
-            of_afters, below = make_values(here.size), (states, state_starts, solved.values)
-            _in_parts(pool, value_afters, rules, here, of_afters, *below, placer)
+            of_afters = make_values(here.size)
+            _in_parts(pool, value_afters, rules, here, of_afters, solved, placer)
             _in_parts(pool, value_states, rules, states[part], _cut(solved.values, part), until, tile, here, of_afters)
     return solved
 
@@ -343,14 +324,10 @@ def _cut(values: Values, part: slice) -> Values:
 
 def first_positions(rules: AnyRules, game: str) -> list[tuple[float, np.uint64, int]]:
     """Return (probability, code, points of its tiles) of the states with which a game begins; codes come repeatedly."""
-    openings = list(find_game(game, rules.rows, rules.columns).openings(rules.rows, rules.columns))
-    codes = np.array([_word(rules, event.state) for event in openings], np.uint64)
-    canonize(rules, codes)
-    return [(float(event.chance), code, event.points) for event, code in zip(openings, codes, strict=True)]
-
-
-def _word(rules: AnyRules, state: State) -> np.uint64:
-    return np.uint64(word_of(rules, encode_state(state)))
+    events = find_game(game, rules.rows, rules.columns).openings(rules.rows, rules.columns)
+    return [
+        (float(event.chance), np.uint64(code_of(rules, encode_state(event.state))), event.points) for event in events
+    ]
 
 
 def _find_layers(
@@ -392,7 +369,7 @@ def _emitted(pool: ThreadPoolExecutor, emit: Callable[..., int], rules: AnyRules
 
 
 def _distinct(parts: list[Codes]) -> Codes:
-    """Return the distinct codes of all parts, ascending."""
+    """Return the distinct codes of all parts, ascending; np.unique hashes them, which takes twenty times as long."""
     codes = np.sort(np.concatenate([*parts, np.zeros(0, np.uint64)]))
     is_new = np.ones(codes.size, bool)
     is_new[1:] = codes[1:] != codes[:-1]

@@ -1,5 +1,4 @@
 """Expectimax search over n-tuple values or over the heuristic evaluation.
 
-`network` and `heuristic` value the leaves; one of them is None. `search` has the settings. `memory` belongs to one
-thread and has served no other network or heuristic. Values are in points.
+`search` has the rules, the values of the leaves, the settings and the memory of one thread. Values are in points.
 """

@@ -4,25 +4,25 @@ It looks for the best reply by the search of ntuple/expectimax/opponent.py. With
 afterstates of all replies to a placement (Guei 2023, sec. 5.4.5).
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.interfaces import Analysis, Games, Watch, unwatched
-from ntuple.expectimax.config import ExpectimaxConfig
+from ntuple.expectimax.config import LEAST_BITS, ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.opponent import go_on_against, worst_placement
-from ntuple.expectimax.search_memory import NO_BOARD, ExpectimaxSettings, Memory, make_memory, make_search
+from ntuple.expectimax.search_memory import NO_BOARD, Search, make_search
 from ntuple.game.any_game import AnyRules, afterstate, goals_of
 from ntuple.game.bitboard import Board
 from ntuple.game.episode import BOARD_HI, COLUMNS, board_of, spawn_code
 from ntuple.game.family_events import draws_of
 from ntuple.game.jit import kernel
 from ntuple.game.rollout import PlayedGame, boards_of, open_game, play_by_analysis
-from ntuple.players.one_by_one import collect
+from ntuple.players.one_by_one import collect, in_parts
 from ntuple.tables.network import Network
 
 NODE_BITS = 10  # log2 of the chance nodes that are remembered in one search
@@ -30,11 +30,7 @@ NODE_BITS = 10  # log2 of the chance nodes that are remembered in one search
 
 @kernel
 def make_moves_against(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
+    search: Search,
     rows: NDArray[np.uint64],
     actions: NDArray[np.int8],
     spawns: NDArray[np.int64],
@@ -43,10 +39,10 @@ def make_moves_against(
     """Make one legal move in each game, and place a tile by the adversary; arguments as of `make_moves`."""
     for i in range(rows.shape[0]):
         row = rows[i]
-        after, reward = afterstate(rules, board_of(row), actions[i])
-        memory.node_boards[:] = NO_BOARD  # so that a game does not depend on the games beside it
-        go_on_against(rules, network, heuristic, search, memory, row, after, reward)
-        spawns[i], points[i] = spawn_code(rules, after, board_of(row)), np.int64(reward)
+        after, reward = afterstate(search.rules, board_of(row), actions[i])
+        search.memory.node_boards[:] = NO_BOARD  # so that a game does not depend on the games beside it
+        go_on_against(search, row, after, reward)
+        spawns[i], points[i] = spawn_code(search.rules, after, board_of(row)), np.int64(reward)
 
 
 class Adversary:
@@ -59,15 +55,12 @@ class Adversary:
             values: as of ExpectimaxPlayer.
             config: `opponent` says what it chooses, `plies` how deep it looks for the best reply.
         """
-        self._network = values if isinstance(values, Network) else None
-        self._heuristic = values if isinstance(values, Heuristic) else None
-        self._search = make_search(config)
-        self._memories = [make_memory(rules, self._network, 4, NODE_BITS) for _ in range(threads)]
+        config = dataclasses.replace(config, leaf_bits=LEAST_BITS, node_bits=NODE_BITS)
+        self._searches = [make_search(rules, values, config) for _ in range(threads)]
 
-    def place(self, rules: AnyRules, after: Board, drawn: int) -> Board:
+    def place(self, after: Board, drawn: int) -> Board:
         """Place a tile on one afterstate; arguments as of `worst_placement`."""
-        arguments = (rules, self._network, self._heuristic, self._search, self._memories[0])
-        return worst_placement(*arguments, after, drawn)[0]
+        return worst_placement(self._searches[0], after, drawn)[0]
 
     def make_moves(
         self,
@@ -78,15 +71,11 @@ class Adversary:
         points: NDArray[np.int64],
     ) -> None:
         """Make one legal move in each game, and place a tile; arguments as of `ntuple.game.rollout.make_moves`."""
-        bounds = np.linspace(0, len(rows), len(self._memories) + 1).astype(int)
 
-        def task(number: int) -> None:
-            part = slice(bounds[number], bounds[number + 1])
-            memory, outputs = self._memories[number], (actions[part], spawns[part], points[part])
-            make_moves_against(rules, self._network, self._heuristic, self._search, memory, rows[part], *outputs)
+        def move_part(number: int, part: slice) -> None:
+            make_moves_against(self._searches[number], rows[part], actions[part], spawns[part], points[part])
 
-        with ThreadPoolExecutor(len(self._memories)) as pool:
-            list(pool.map(task, range(len(self._memories))))
+        in_parts(len(rows), len(self._searches), move_part)
 
 
 class Analyst(Protocol):

@@ -16,6 +16,7 @@ from ntuple.expectimax.search_memory import (
     REMEMBERED,
     ExpectimaxSettings,
     Memory,
+    Search,
     key_of,
     slot_of,
 )
@@ -37,8 +38,8 @@ from ntuple.game.bitboard import (
     mirror,
     transpose,
 )
-from ntuple.game.family import FamilyRules, by_game
-from ntuple.game.jit import inline, inline_once, kernel
+from ntuple.game.family import is_family
+from ntuple.game.jit import either, field_type, inline, inline_once, kernel
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
 from ntuple.tables.entries import find_entries, prefetch_entries
 from ntuple.tables.network import Network
@@ -126,19 +127,13 @@ def _prepare_leaf(
 
 
 @inline_once
-def _best_leaf(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    row: int,
-) -> np.float32:
+def _best_leaf(search: Search, row: int) -> np.float32:
     """Return Vmax of the state whose leaves were prepared in `row`."""
+    rules, network, heuristic, settings, memory = search
     for action in range(4):
         if memory.rewards[row, action] >= 0 and memory.slots[row, action] != REMEMBERED:
             after = Board(memory.afters[row, action, 0], memory.afters[row, action, 1])
-            value = _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 4 * row + action))
+            value = _rectified(settings, _value_of_row(rules, network, heuristic, memory, after, 4 * row + action))
             memory.values[row, action] = value
             key, remembers = key_of(rules, after)
             if remembers:
@@ -148,7 +143,7 @@ def _best_leaf(
     for action in range(4):
         if memory.rewards[row, action] >= 0:
             best = max(best, memory.rewards[row, action] + memory.values[row, action])
-    return of_state(search, best)
+    return of_state(settings, best)
 
 
 @inline
@@ -165,43 +160,38 @@ def _value_of_row(
 
 
 @inline_once
-def _rectified(search: ExpectimaxSettings, value: np.float32) -> np.float32:
+def _rectified(settings: ExpectimaxSettings, value: np.float32) -> np.float32:
     """Return max(V, 0) of a leaf if the search is rectified, else V (eq. 40)."""
-    return max(value, np.float32(0)) if search.rectified else value
+    return max(value, np.float32(0)) if settings.rectified else value
 
 
 @inline_once
-def of_state(search: ExpectimaxSettings, best: np.float32) -> np.float32:
+def of_state(settings: ExpectimaxSettings, best: np.float32) -> np.float32:
     """Return Vmax of a state from its best r + Vchance, which is -inf if no move is legal (eq. 20 and 39)."""
     if best == np.float32(-np.inf):
         return np.float32(0)
-    return best + np.float32(1) if search.rectified else best
+    return best + np.float32(1) if settings.rectified else best
 
 
 @kernel
-def leaf_value(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-) -> np.float32:
+def leaf_value(search: Search, after: Board) -> np.float32:
     """Return V of an afterstate at which the search ends above its last layer."""
+    rules, network, heuristic, settings, memory = search
+    return _rectified(settings, _found_value(rules, network, heuristic, memory, after))
+
+
+@inline
+def _found_value(
+    rules: AnyRules, network: Network | None, heuristic: Heuristic | None, memory: Memory, after: Board
+) -> np.float32:
     if network is not None:
         find_entries(rules, network, after, memory.lookup, 0)
-    return _rectified(search, _value_of_row(rules, network, heuristic, memory, after, 0))
+    return _value_of_row(rules, network, heuristic, memory, after, 0)
 
 
 @kernel
-def _above_leaves(
-    rules: Rules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-) -> np.float32:
+def _above_leaves(search: Search, after: Board) -> np.float32:
+    rules, network, memory = search.rules, search.network, search.memory
     empty = empty_cells(rules, after)
     count = ZERO
     for cell in range(16):
@@ -223,19 +213,13 @@ def _above_leaves(
                 _prepare(rules, network, memory, Board(after.lo | level << (U4 * cell), after.hi), k & 1)
         if k > 0:
             share = share_two if k & 1 else share_four
-            total += share * _best_leaf(rules, network, heuristic, search, memory, (k - 1) & 1)
+            total += share * _best_leaf(search, (k - 1) & 1)
     return total
 
 
 @kernel
-def _above_leaves_of_family(
-    rules: FamilyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-) -> np.float32:
+def _above_leaves_of_family(search: Search, after: Board) -> np.float32:
+    rules, network, memory = search.rules, search.network, search.memory
     cells, ways = places(rules, after), count_placements(rules, after)
     count = count_cells(cells)
     total = share = points = np.float32(0)
@@ -246,9 +230,9 @@ def _above_leaves_of_family(
             share, points = np.float32(chance / count), np.float32(place_points(rules, level))
             _prepare(rules, network, memory, board, k & 1)
         if k > 0:
-            total += before * (earned + _best_leaf(rules, network, heuristic, search, memory, (k - 1) & 1))
+            total += before * (earned + _best_leaf(search, (k - 1) & 1))
     return total
 
 
-# (rules, network, heuristic, search, memory, after): Vchance(after, 1)
-above_leaves = by_game(_above_leaves, _above_leaves_of_family)
+# (search, after): Vchance(after, 1)
+above_leaves = either(_above_leaves, _above_leaves_of_family, lambda search, *_: is_family(field_type(search, "rules")))

@@ -19,11 +19,9 @@ loads them from its cache.
 
 import numpy as np
 
-from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import leaf_value
-from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
+from ntuple.expectimax.search_memory import Memory, Search, is_known, is_late, key_of, slot_of
 from ntuple.game.any_game import (
-    AnyRules,
     count_placements,
     count_tiles,
     drawn_placement,
@@ -37,39 +35,28 @@ from ntuple.game.episode import MOVES, RNG, SCORE, Row, put_tile
 from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.game.rng import mix, step
 from ntuple.players.greedy import valued_afterstate
-from ntuple.tables.network import Network
 
 
 @inline_once
-def best_reply(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    board: Board,
-    plies: int,
-    above: np.float32,
-    enough: np.float32,
-) -> np.float32:
+def best_reply(search: Search, board: Board, plies: int, above: np.float32, enough: np.float32) -> np.float32:
     """Return Vmax(board, plies).
 
     Args:
         above: alpha. Only a larger Vmax is of use; otherwise the result is a bound, at least Vmax and at most `above`.
         enough: beta. A Vmax as large as this is of no use, and the result is then a bound, at most Vmax.
     """
-    best, first = np.float32(-np.inf), memory.best_replies[plies]
+    best, first = np.float32(-np.inf), search.memory.best_replies[plies]
     for k in range(4):
         action = (first + k) & 3
-        source, after, reward = valued_afterstate(rules, network, board, action)
+        source, after, reward = valued_afterstate(search.rules, search.network, board, action)
         if is_same(after, source):
             continue
         gain, floor = np.float32(reward), max(best, above)
-        value = least_value(rules, network, heuristic, search, memory, after, plies - 1, floor - gain)
+        value = least_value(search, after, plies - 1, floor - gain)
         # A bound is no value: rounding must not lift it above the floor.
         value = min(gain + value, floor) if value <= floor - gain else gain + value
         if value > best:
-            best, memory.best_replies[plies] = value, action
+            best, search.memory.best_replies[plies] = value, action
         if best >= enough:
             break
     return best if best > -np.inf else np.float32(0)
@@ -77,17 +64,7 @@ def best_reply(
 
 @inline_once
 def mean_reply(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    cell: np.uint64,
-    tile: int,
-    plies: int,
-    above: np.float32,
-    enough: np.float32,
+    search: Search, after: Board, cell: np.uint64, tile: int, plies: int, above: np.float32, enough: np.float32
 ) -> tuple[np.float32, np.float32]:
     """Return the mean over the next hints of points + Vmax(s', plies) for a drawn tile, and the tile's probability.
 
@@ -95,6 +72,7 @@ def mean_reply(
         tile: its number among the tiles that can be placed.
         above, enough: as those of `best_reply`; they have no effect in a game with hints.
     """
+    rules = search.rules
     hints = count_placements(rules, after) // count_tiles(rules, after)
     if hints > 1:
         above, enough = np.float32(-np.inf), np.float32(np.inf)
@@ -103,7 +81,7 @@ def mean_reply(
         board, part, level = placement(rules, after, cell, number)
         points = np.float32(place_points(rules, level))
         low, high = above - points, enough - points
-        reply = best_reply(rules, network, heuristic, search, memory, board, plies, low, high)
+        reply = best_reply(search, board, plies, low, high)
         is_low, is_high = is_low or bool(reply <= low), is_high or bool(reply >= high)
         value += np.float32(part) * (points + reply)
         chance += np.float32(part)
@@ -118,18 +96,9 @@ def _from_worst(memory: Memory, cells: np.uint64, plies: int, k: int) -> np.uint
 
 
 @inline_once
-def _least_chosen(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    cells: np.uint64,
-    plies: int,
-    above: np.float32,
-) -> np.float32:
+def _least_chosen(search: Search, after: Board, cells: np.uint64, plies: int, above: np.float32) -> np.float32:
     """Do what `least_value` does, for an opponent that chooses tile and cell."""
+    rules, memory = search.rules, search.memory
     ways, least, worst = count_placements(rules, after), np.float32(np.inf), memory.worst_cells[plies]
     for k in range(np.int64(count_cells(cells)) * ways):
         cell = _from_worst(memory, cells, plies, k // ways)
@@ -138,30 +107,21 @@ def _least_chosen(
             continue
         points = np.float32(place_points(rules, level))
         floor, enough = above - points, least - points
-        reply = best_reply(rules, network, heuristic, search, memory, board, plies, floor, enough)
+        reply = best_reply(search, board, plies, floor, enough)
         if reply < enough:
             least, worst = points + reply, cell
         if reply <= floor:
             least = min(least, above)
-        if least <= above or is_late(search, memory):
+        if least <= above or is_late(search.settings, memory):
             break
     memory.worst_cells[plies] = worst
     return least
 
 
 @inline_once
-def _least_drawn(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    cells: np.uint64,
-    plies: int,
-    above: np.float32,
-) -> np.float32:
+def _least_drawn(search: Search, after: Board, cells: np.uint64, plies: int, above: np.float32) -> np.float32:
     """Do what `least_value` does, for an opponent that chooses the cell of a drawn tile."""
+    rules, memory = search.rules, search.memory
     tiles, total, worst = count_tiles(rules, after), np.float32(np.inf), memory.worst_cells[plies]
     least, chances = memory.least[plies, :tiles], memory.chances[plies, :tiles]
     least[:], chances[:] = np.inf, 1
@@ -172,53 +132,43 @@ def _least_drawn(
             tile, place = (k - tiles) // others, 1 + (k - tiles) % others
             floor = least[tile] - (total - above) / chances[tile]
         cell = _from_worst(memory, cells, plies, place)
-        value, chance = mean_reply(
-            rules, network, heuristic, search, memory, after, cell, tile, plies, floor, least[tile]
-        )
+        value, chance = mean_reply(search, after, cell, tile, plies, floor, least[tile])
         if value < least[tile]:
             least[tile], chances[tile], worst, total = value, chance, cell, np.float32(0)
             for each in range(tiles):
                 total += chances[each] * least[each]
         if value <= floor:
             total = min(total, above)
-        if total <= above or is_late(search, memory):
+        if total <= above or is_late(search.settings, memory):
             break
     memory.worst_cells[plies] = worst
     return total
 
 
 @kernel
-def least_value(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    plies: int,
-    above: np.float32,
-) -> np.float32:
+def least_value(search: Search, after: Board, plies: int, above: np.float32) -> np.float32:
     """Return Vmin(after, plies); after the deadline the value has no meaning.
 
     Args:
         plies: layers of afterstates below this one.
         above: alpha. Only a larger Vmin is of use; otherwise the result is a bound, at least Vmin and at most `above`.
     """
+    rules, settings, memory = search.rules, search.settings, search.memory
     cells = places(rules, after)
     count = np.int64(count_cells(cells))
-    plies = min(plies, int(search.most_plies[count]))
+    plies = min(plies, int(settings.most_plies[count]))
     if plies == 0:
         memory.leaves[0] += 1
-        return leaf_value(rules, network, heuristic, search, memory, after)
+        return leaf_value(search, after)
     key, remembers = key_of(rules, after)
     slot = slot_of(memory.node_boards, key)
-    if remembers and is_known(search, memory, slot, key, plies):
+    if remembers and is_known(settings, memory, slot, key, plies):
         return memory.node_values[slot]
-    if search.opponent.chooses_tile:
-        value = _least_chosen(rules, network, heuristic, search, memory, after, cells, plies, above)
+    if settings.opponent.chooses_tile:
+        value = _least_chosen(search, after, cells, plies, above)
     else:
-        value = _least_drawn(rules, network, heuristic, search, memory, after, cells, plies, above)
-    if value <= above or is_late(search, memory):
+        value = _least_drawn(search, after, cells, plies, above)
+    if value <= above or is_late(settings, memory):
         return value
     if remembers:
         memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = key, value, plies
@@ -226,16 +176,8 @@ def least_value(
 
 
 @kernel
-def worst_placement(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    drawn: int,
-) -> tuple[Board, int]:
-    """Choose the placement after which the best reply of `search.plies` plies is worst, the first among equals.
+def worst_placement(search: Search, after: Board, drawn: int) -> tuple[Board, int]:
+    """Choose the placement after which the best reply of `plies` plies is worst, the first among equals.
 
     Args:
         drawn: number of a placement, whose tile and hint an opponent that does not choose them places.
@@ -243,21 +185,20 @@ def worst_placement(
     Returns:
         The state after the placement, and the level of the placed tile.
     """
+    rules, plies, chooses_tile = search.rules, search.settings.plies, search.settings.opponent.chooses_tile
     cells, ways = places(rules, after), count_placements(rules, after)
     tile = drawn // (ways // count_tiles(rules, after))
-    choices = ways if search.opponent.chooses_tile else 1
+    choices = ways if chooses_tile else 1
     least, chosen, placed = np.float32(np.inf), after, 0
     for k in range(np.int64(count_cells(cells)) * choices):
         cell, value, none = kth_cell(cells, np.uint64(k // choices)), np.float32(np.inf), np.float32(-np.inf)
         board, _, level = placement(rules, after, cell, k % choices if choices > 1 else drawn)
-        if not search.opponent.chooses_tile:
-            value, _ = mean_reply(
-                rules, network, heuristic, search, memory, after, cell, tile, search.plies, none, least
-            )
+        if not chooses_tile:
+            value, _ = mean_reply(search, after, cell, tile, plies, none, least)
         elif may_choose(rules, board):
             points = np.float32(place_points(rules, level))
             enough = least - points
-            reply = best_reply(rules, network, heuristic, search, memory, board, search.plies, none, enough)
+            reply = best_reply(search, board, plies, none, enough)
             value = points + reply if reply < enough else least
         if value < least:
             least, chosen, placed = value, board, level
@@ -265,20 +206,12 @@ def worst_placement(
 
 
 @inline
-def go_on_against(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    row: Row,
-    after: Board,
-    reward: np.uint64,
-) -> None:
+def go_on_against(search: Search, row: Row, after: Board, reward: np.uint64) -> None:
     """Make a move in a game, and let the opponent place a tile."""
+    rules = search.rules
     row[RNG] = step(row[RNG])
     drawn = drawn_placement(rules, after, mix(row[RNG]))
-    board, level = worst_placement(rules, network, heuristic, search, memory, after, drawn)
+    board, level = worst_placement(search, after, drawn)
     points = np.uint64(place_points(rules, level))
     put_tile(rules, row, after, board, points)
     row[SCORE] += reward + points

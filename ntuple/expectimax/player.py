@@ -11,12 +11,12 @@ from ntuple.endgames.guide import load_endgames
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.heuristic import Heuristic, make_heuristic
 from ntuple.expectimax.search import analyse_boards, play_on
-from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
+from ntuple.expectimax.search_memory import Search, make_search
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import make_rules
 from ntuple.learning.config import NTupleConfig
-from ntuple.players.analysis import NO_BEST_MOVE, words_of
-from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
+from ntuple.players.analysis import NO_BEST_MOVE, blank_analysis, part_of, words_of
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, in_parts, load_afterstate_values
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
 
@@ -40,7 +40,7 @@ class ExpectimaxPlayer(OneByOnePlayer):
         """
         is_quick = config.plies <= QUICK_PLIES and not config.seconds
         super().__init__(rules, QUICK_MOVES if is_quick else 1, threads)
-        self._values, self._config, self._search = values, config, make_search(config)
+        self._values, self._config = values, config
         self._endgames = load_endgames(rules, config)
 
     def analyse(
@@ -51,30 +51,25 @@ class ExpectimaxPlayer(OneByOnePlayer):
         With tile-downgrading the values are those of the downgraded boards.
         """
         words = words_of(self._rules, boards, seeds, draws)
-        values, plies = np.empty((len(words), 4), np.float32), np.empty(len(words), np.int64)
-        rewards = np.empty((len(words), 4), np.int64)
+        analysis = blank_analysis(len(words))
 
-        def analyse_part(part: slice) -> None:
-            analyse_boards(*self._kernel_arguments(), words[part], rewards[part], values[part], plies[part])
+        def analyse_part(_: int, part: slice) -> None:
+            analyse_boards(self._new_search(), words[part], part_of(analysis, part))
 
-        self._in_parts(len(words), analyse_part)
-        if np.isnan(values).any():
+        in_parts(len(words), self._threads, analyse_part)
+        if np.isnan(analysis.value).any():
             raise ValueError(NO_BEST_MOVE)
-        is_legal = rewards >= 0
-        rest, advice = self._endgames.advise(self._rules, words, values)
-        action = np.where(is_legal.any(axis=1), rest.argmax(axis=1), -1).astype(np.int8)
-        effort = plies[:, np.newaxis] * is_legal
-        return Analysis(action, rewards, values.astype(np.float64), effort, endgames=advice)
+        rest, advice = self._endgames.advise(self._rules, words, analysis.value)
+        can_move = (analysis.reward >= 0).any(axis=1)
+        action = np.where(can_move, rest.argmax(axis=1), -1).astype(np.int8)
+        return analysis._replace(action=action, endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
-        return functools.partial(play_on, *self._kernel_arguments(), self._endgames.guide)
+        return functools.partial(play_on, self._new_search(), self._endgames.guide)
 
-    def _kernel_arguments(self) -> tuple[AnyRules, Network | None, Heuristic | None, ExpectimaxSettings, Memory]:
-        """Return the first arguments of the kernels, with empty memory, so that games do not depend on each other."""
-        network = self._values if isinstance(self._values, Network) else None
-        heuristic = self._values if isinstance(self._values, Heuristic) else None
-        memory = make_memory(self._rules, network, self._config.leaf_bits, self._config.node_bits)
-        return self._rules, network, heuristic, self._search, memory
+    def _new_search(self) -> Search:
+        """Return the search with empty memory, so that games do not depend on each other."""
+        return make_search(self._rules, self._values, self._config)
 
 
 def load_expectimax_player(folder: Path, config: NTupleConfig, search: ExpectimaxConfig) -> ExpectimaxPlayer:

@@ -14,59 +14,47 @@ B.2, eq. 39-41).
 This file is plain recursion down to the last layer, which is in ntuple/expectimax/leaves.py.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ntuple.core.interfaces import Analysis
 from ntuple.endgames.guide import Guide, guide_values
 from ntuple.expectimax.downgrading import downgraded
-from ntuple.expectimax.heuristic import Heuristic
 from ntuple.expectimax.leaves import above_leaves, leaf_value, of_state
 from ntuple.expectimax.opponent import least_value
-from ntuple.expectimax.search_memory import NO_BOARD, ExpectimaxSettings, Memory, is_known, is_late, key_of, slot_of
-from ntuple.game.any_game import AnyRules, afterstate, count_placements, place_points, placement, places
+from ntuple.expectimax.search_memory import NO_BOARD, Search, is_known, is_late, key_of, slot_of
+from ntuple.game.any_game import afterstate, count_placements, place_points, placement, places
 from ntuple.game.bitboard import ZERO, Board, count_cells, is_same, kth_cell
 from ntuple.game.clock import seconds
 from ntuple.game.episode import Row, board_of
-from ntuple.game.jit import chosen_by_type, field_type, kernel
+from ntuple.game.jit import either, field_type, kernel
 from ntuple.game.rollout import Trace, play_move
 from ntuple.players.greedy import valued_afterstate
-from ntuple.tables.network import Network
 
 
 @kernel
-def chance_value(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    plies: int,
-    probability: np.float32,
-) -> np.float32:
+def chance_value(search: Search, after: Board, plies: int, probability: np.float32) -> np.float32:
     """Return Vchance(after, plies); after the deadline the value has no meaning.
 
     Args:
         plies: layers of afterstates below this one.
         probability: product of the probabilities of the spawns since the root.
     """
+    rules, settings, memory = search.rules, search.settings, search.memory
     cells = places(rules, after)
     count = count_cells(cells)
-    plies = min(plies, int(search.most_plies[count]))
-    if plies == 0 or probability < search.least_probability:
-        return leaf_value(rules, network, heuristic, search, memory, after)
+    plies = min(plies, int(settings.most_plies[count]))
+    if plies == 0 or probability < settings.least_probability:
+        return leaf_value(search, after)
     key, remembers = key_of(rules, after)
     slot = slot_of(memory.node_boards, key)
     # With least_probability > 0 the value of a node above the last layer depends on the path to it.
-    remembers = remembers and (plies == 1 or search.least_probability == 0)
-    if remembers and is_known(search, memory, slot, key, plies):
+    remembers = remembers and (plies == 1 or settings.least_probability == 0)
+    if remembers and is_known(settings, memory, slot, key, plies):
         return memory.node_values[slot]
     total = np.float32(0)
     if plies == 1:
-        total = above_leaves(rules, network, heuristic, search, memory, after)
+        total = above_leaves(search, after)
     else:
         ways = count_placements(rules, after)
         for k in range(np.int64(count) * ways):
@@ -74,61 +62,28 @@ def chance_value(
             share = np.float32(part / count)
             best = np.float32(-np.inf)
             for action in range(4):
-                source, below, reward = valued_afterstate(rules, network, board, action)
+                source, below, reward = valued_afterstate(rules, search.network, board, action)
                 if not is_same(below, source):
-                    chance = probability * share
-                    value = chance_value(rules, network, heuristic, search, memory, below, plies - 1, chance)
+                    value = chance_value(search, below, plies - 1, probability * share)
                     best = max(best, np.float32(reward) + value)
-            total += share * (np.float32(place_points(rules, level)) + of_state(search, best))
-            if is_late(search, memory):
+            total += share * (np.float32(place_points(rules, level)) + of_state(settings, best))
+            if is_late(settings, memory):
                 return total
     if remembers:
         memory.node_boards[slot], memory.node_values[slot], memory.node_plies[slot] = key, total, plies
     return total
 
 
-def value_after(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    after: Board,
-    plies: int,
-) -> np.float32:
-    """Return Vchance(after, plies), or Vmin(after, plies) if the search has an opponent."""
-    if search.opponent is None:
-        return chance_value(rules, network, heuristic, search, memory, after, plies, np.float32(1))
-    return least_value(rules, network, heuristic, search, memory, after, plies, np.float32(-np.inf))
-
-
-def _value_after_for(
-    rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any
-) -> Callable[..., Any]:
-    def drawn(rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any) -> np.float32:
-        return chance_value(rules, network, heuristic, search, memory, after, plies, np.float32(1))
-
-    def chosen(
-        rules: Any, network: Any, heuristic: Any, search: Any, memory: Any, after: Any, plies: Any
-    ) -> np.float32:
-        return least_value(rules, network, heuristic, search, memory, after, plies, np.float32(-np.inf))
-
-    return drawn if field_type(search, "opponent") is None else chosen
-
-
-value_after = chosen_by_type(value_after, _value_after_for)
+# Vchance of an afterstate with probability 1, or Vmin above alpha = -inf if the search has an opponent
+_value_after = either(
+    chance_value,
+    least_value,
+    lambda search, *_: field_type(field_type(search, "settings"), "opponent") is not None,
+)
 
 
 @kernel
-def search_moves(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    board: Board,
-    values: NDArray[np.float32],
-) -> int:
+def search_moves(search: Search, board: Board, values: NDArray[np.float32]) -> int:
     """Compute the values of the moves of a board.
 
     Args:
@@ -136,24 +91,25 @@ def search_moves(
         values: float32[4], receives r + Vchance(as, plies - 1), -inf if the move is illegal.
 
     Returns:
-        The depth in plies: `search.plies`, or with a time limit the depth of the deepest search that was completed.
-        `search.most_plies` may reduce it below some afterstates.
+        The depth in plies: `plies`, or with a time limit the depth of the deepest search that was completed.
+        `most_plies` may reduce it below some afterstates.
     """
-    if search.downgrades_from > ZERO:
-        board = downgraded(board, search.downgrades_from)
-    is_timed = search.seconds > 0
-    ends = seconds() + search.seconds if is_timed else 0.0
+    settings, memory = search.settings, search.memory
+    if settings.downgrades_from > ZERO:
+        board = downgraded(board, settings.downgrades_from)
+    probability_or_alpha = np.float32(1) if settings.opponent is None else np.float32(-np.inf)
+    is_timed = settings.seconds > 0
+    ends = seconds() + settings.seconds if is_timed else 0.0
     memory.deadline[0] = np.inf  # the search of one ply is always completed
     reached = 0
-    for plies in range(1 if is_timed else search.plies, search.plies + 1):
+    for plies in range(1 if is_timed else settings.plies, settings.plies + 1):
         for action in range(4):
-            source, after, reward = valued_afterstate(rules, network, board, action)
+            source, after, reward = valued_afterstate(search.rules, search.network, board, action)
             value = np.float32(-np.inf)
             if not is_same(after, source):
-                value = np.float32(reward)
-                value += value_after(rules, network, heuristic, search, memory, after, plies - 1)
+                value = np.float32(reward) + _value_after(search, after, plies - 1, probability_or_alpha)
             memory.root[action] = value
-        if reached > 0 and is_late(search, memory):
+        if reached > 0 and is_late(settings, memory):
             break
         for action in range(4):
             values[action] = memory.root[action]
@@ -173,20 +129,12 @@ def best_action(values: NDArray[np.float32]) -> int:
 
 
 @kernel
-def play_on(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    guide: Guide | None,
-    row: Row,
-    trace: Trace,
-) -> int:
+def play_on(search: Search, guide: Guide | None, row: Row, trace: Trace) -> int:
     """Continue a game as `PlayOn` says; without a guide the search alone chooses the moves."""
+    rules, memory = search.rules, search.memory
     for move in range(trace.shape[0]):
         began = seconds()
-        search_moves(rules, network, heuristic, search, memory, board_of(row), memory.root_values)
+        search_moves(search, board_of(row), memory.root_values)
         if guide is not None:
             guide_values(rules, guide, board_of(row), memory.root_values, memory.endgame)
         action = best_action(memory.root_values)
@@ -197,28 +145,17 @@ def play_on(
 
 
 @kernel
-def analyse_boards(
-    rules: AnyRules,
-    network: Network | None,
-    heuristic: Heuristic | None,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    words: NDArray[np.uint64],
-    rewards: NDArray[np.int64],
-    values: NDArray[np.float32],
-    plies: NDArray[np.int64],
-) -> None:
-    """Compute the values of the moves of boards.
-
-    Args:
-        values: [B, 4] receives what `search_moves` computes.
-        plies: [B] receives the depth of the search.
-    """
+def analyse_boards(search: Search, words: NDArray[np.uint64], out: Analysis) -> None:
+    """Fill in what `search_moves` computes for the moves of boards, with its depth as their effort."""
+    memory = search.memory
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
-        if search.takes_deeper:  # a deeper value of another board would be taken
+        if search.settings.takes_deeper:  # a deeper value of another board would be taken
             memory.node_boards[:] = NO_BOARD
-        plies[i] = search_moves(rules, network, heuristic, search, memory, board, values[i])
+        plies = search_moves(search, board, memory.root_values)
         for action in range(4):
-            after, reward = afterstate(rules, board, action)
-            rewards[i, action] = -1 if is_same(after, board) else np.int64(reward)
+            after, reward = afterstate(search.rules, board, action)
+            is_legal = not is_same(after, board)
+            out.value[i, action] = memory.root_values[action]
+            out.reward[i, action] = np.int64(reward) if is_legal else -1
+            out.effort[i, action] = plies if is_legal else 0

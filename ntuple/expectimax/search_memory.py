@@ -1,4 +1,4 @@
-"""What an expectimax search works with: its settings, and the memory of one thread with two transposition tables.
+"""What an expectimax search works with: values, settings, and the memory of one thread with two transposition tables.
 
 One table remembers values of leaves, the other values of chance nodes. A slot holds one entry, and a new entry replaces
 the old one. In 2048 an entry contains the whole board, so a hit never returns the value of another board. In other
@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.opponents import OPPONENTS
+from ntuple.core.opponents import CHANCE, OPPONENTS, OpponentName
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
-from ntuple.expectimax.config import MOST_PLIES, ExpectimaxConfig
+from ntuple.expectimax.config import LEAST_BITS, MOST_PLIES, ExpectimaxConfig
+from ntuple.expectimax.heuristic import Heuristic
 from ntuple.game.any_game import AnyRules
 from ntuple.game.bitboard import U32, ZERO, Board, Rules, Sides, flip, mirror, transposed
 from ntuple.game.clock import seconds
@@ -32,7 +33,7 @@ NO_LOOKUP = Lookup(np.zeros(0, np.uint32), ZERO, np.zeros(0, np.uint64))  # for 
 
 
 class ExpectimaxSettings(NamedTuple):
-    """Settings of a search; made by `make_search`."""
+    """Settings of a search; see ExpectimaxConfig."""
 
     plies: int  # p; with a time limit, the largest depth of iterative deepening
     most_plies: NDArray[np.int8]  # [17] largest number of plies below an afterstate, by its number of empty cells
@@ -45,7 +46,7 @@ class ExpectimaxSettings(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Memory of one thread; made by `make_memory`."""
+    """Memory of one thread."""
 
     # The last layer: leaves after a spawned 2 (first index 0) and after a spawned 4 (first index 1).
     lookup: Lookup  # 8 rows
@@ -76,9 +77,24 @@ class Memory(NamedTuple):
     deadline: NDArray[np.float64]  # [1] time of the clock at which the search stops, seconds
 
 
-def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
-    """Return the search of a config."""
-    return ExpectimaxSettings(
+class Search(NamedTuple):
+    """A search of one thread; made by `make_search`. Of `network` and `heuristic` one is None.
+
+    A function that tests one of these for None takes it as an argument, since numba removes no other branches.
+    """
+
+    rules: Any  # AnyRules
+    network: Network | None
+    heuristic: Heuristic | None
+    settings: ExpectimaxSettings
+    memory: Memory
+
+
+def make_search(rules: AnyRules, values: Network | Heuristic, config: ExpectimaxConfig) -> Search:
+    """Return a search over values of leaves, which must not change while it exists, with empty tables."""
+    network = values if isinstance(values, Network) else None
+    heuristic = values if isinstance(values, Heuristic) else None
+    settings = ExpectimaxSettings(
         plies=config.plies,
         most_plies=np.array(config.most_plies, np.int8) - np.int8(1),
         rectified=config.rectified,
@@ -88,10 +104,16 @@ def make_search(config: ExpectimaxConfig) -> ExpectimaxSettings:
         downgrades_from=np.uint64(config.downgrades_from),
         opponent=OPPONENTS[config.opponent],
     )
+    return Search(rules, network, heuristic, settings, _make_memory(rules, network, config.leaf_bits, config.node_bits))
 
 
-def make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
-    """Return the memory of one thread with empty tables."""
+def make_one_ply(rules: AnyRules, network: Network, opponent: OpponentName = CHANCE) -> Search:
+    """Return a search of one ply, which remembers nothing: the values may change."""
+    config = ExpectimaxConfig(plies=1, opponent=opponent, leaf_bits=LEAST_BITS, node_bits=LEAST_BITS)
+    return make_search(rules, network, config)
+
+
+def _make_memory(rules: AnyRules, network: Network | None, leaf_bits: int, node_bits: int) -> Memory:
     return Memory(
         lookup=make_lookup(network, 8) if network is not None else NO_LOOKUP,
         afters=np.zeros((2, 4, 2), np.uint64),
@@ -159,14 +181,14 @@ def slot_of(boards: NDArray[np.uint64], word: np.uint64) -> np.uint64:
 
 
 @inline
-def is_known(search: ExpectimaxSettings, memory: Memory, slot: np.uint64, key: np.uint64, plies: int) -> bool:
+def is_known(settings: ExpectimaxSettings, memory: Memory, slot: np.uint64, key: np.uint64, plies: int) -> bool:
     """Return whether a slot holds the value of a node for a search of so many plies below it."""
     remembered = np.int64(memory.node_plies[slot])
-    is_deep = remembered == plies or (search.takes_deeper and remembered > plies)
+    is_deep = remembered == plies or (settings.takes_deeper and remembered > plies)
     return bool(memory.node_boards[slot] == key and is_deep)
 
 
 @inline
-def is_late(search: ExpectimaxSettings, memory: Memory) -> bool:
+def is_late(settings: ExpectimaxSettings, memory: Memory) -> bool:
     """Return whether the time for this move is over."""
-    return bool(search.seconds > 0 and seconds() > memory.deadline[0])
+    return bool(settings.seconds > 0 and seconds() > memory.deadline[0])

@@ -10,10 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.expectimax.config import LEAST_BITS, ExpectimaxConfig
 from ntuple.expectimax.leaves import leaf_value
 from ntuple.expectimax.search import play_on
-from ntuple.expectimax.search_memory import ExpectimaxSettings, Memory, make_memory, make_search
+from ntuple.expectimax.search_memory import Search, make_one_ply
 from ntuple.game.any_game import AnyRules, count_placements, placement, places
 from ntuple.game.bitboard import Board, count_cells, is_same, kth_cell
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS
@@ -50,11 +49,11 @@ def count_trees(
     rules: AnyRules, network: Network, boards: list[Board], depth: int, say: Callable[[str], None]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the numbers of `tree_of_checkpoint` on given boards."""
-    search, memory = _make_search(rules, network)
+    search = make_one_ply(rules, network)
     counts = np.zeros((len(boards), depth, 3), np.int64)
     for i, (board, count) in enumerate(zip(boards, counts, strict=True)):
         say(f"tree {i + 1} of {len(boards)}" if i else "compiling ...")
-        count_tree(rules, network, search, memory, board, 0, count)
+        count_tree(search, board, 0, count)
     nodes, negative = np.ones((len(boards), depth + 1)), np.zeros(depth + 1)
     nodes[:, 1:] += counts[:, :, AFTERS].cumsum(axis=1)
     nodes[:, 2:] += counts[:, 1:, STATES].cumsum(axis=1)
@@ -63,47 +62,36 @@ def count_trees(
     return {"nodes": nodes.mean(axis=0), "nodes_most": nodes.max(axis=0), "negative_leaves": negative}
 
 
-def _make_search(rules: AnyRules, network: Network) -> tuple[ExpectimaxSettings, Memory]:
-    return make_search(ExpectimaxConfig(plies=1)), make_memory(rules, network, LEAST_BITS, LEAST_BITS)
-
-
 @kernel
-def count_tree(
-    rules: AnyRules,
-    network: Network,
-    search: ExpectimaxSettings,
-    memory: Memory,
-    board: Board,
-    layer: int,
-    counts: NDArray[np.int64],
-) -> int:
+def count_tree(search: Search, board: Board, layer: int, counts: NDArray[np.int64]) -> int:
     """Count a state of a layer and all nodes below it, to the last layer of `counts` [plies, 3]; return 0."""
+    rules = search.rules
     counts[layer, STATES] += 1
     for action in range(4):
-        source, after, _ = valued_afterstate(rules, network, board, action)
+        source, after, _ = valued_afterstate(rules, search.network, board, action)
         if is_same(after, source):
             continue
         counts[layer, AFTERS] += 1
-        counts[layer, NEGATIVE] += leaf_value(rules, network, None, search, memory, after) < 0
+        counts[layer, NEGATIVE] += leaf_value(search, after) < 0
         if layer + 1 == counts.shape[0]:
             continue
         cells = places(rules, after)
         for k in range(count_cells(cells)):
             for number in range(count_placements(rules, after)):
                 below, _, _ = placement(rules, after, kth_cell(cells, np.uint64(k)), number)
-                count_tree(rules, network, search, memory, below, layer + 1, counts)
+                count_tree(search, below, layer + 1, counts)
     return 0
 
 
 def _played_boards(rules: AnyRules, network: Network, boards: int, seed: int) -> list[Board]:
     """Return random boards with a legal move, from all parts of games of the 1-ply policy."""
-    search, memory = _make_search(rules, network)
+    search = make_one_ply(rules, network)
     played: list[Board] = []
     row, trace, game = np.zeros(COLUMNS, np.uint64), np.zeros((1, TRACE_COLUMNS)), 0
     while game < GAMES or len(played) < boards:
         open_game(rules, seed, game, row)
         board = Board(row[BOARD_LO], row[BOARD_HI])
-        while play_on(rules, network, None, search, memory, None, row, trace):
+        while play_on(search, None, row, trace):
             played.append(board)
             board = Board(row[BOARD_LO], row[BOARD_HI])
         game += 1

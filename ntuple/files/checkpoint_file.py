@@ -6,16 +6,24 @@ A file exists complete or not at all (`whole_file`).
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from safetensors import SafetensorError, safe_open
 
 from ntuple.core.settings import list_text
-from ntuple.files.safetensors import Array, Parts, Tensors, check_finite, map_safetensors, write_safetensors
+from ntuple.files.safetensors import (
+    Array,
+    ForeignFileError,
+    Parts,
+    Tensors,
+    check_finite,
+    map_safetensors,
+    naming_damage,
+    write_safetensors,
+)
 from ntuple.learning.config import NTupleConfig
 
 FORMAT = "muzero2048 n-tuple network 1"
@@ -40,31 +48,27 @@ def save_tensors(path: Path, tensors: Mapping[str, Array | Parts], config: NTupl
     write_safetensors(path, tensors, {"format": FORMAT, "config": json.dumps(asdict(config))})
 
 
-def load_tensors(path: Path, config: NTupleConfig) -> Tensors:
+def load_tensors(path: Path, config: NTupleConfig) -> tuple[Tensors, NTupleConfig]:
     """Map all tensors of a file that `save_tensors` wrote for the same board and network (`map_safetensors`).
+
+    Returns:
+        The tensors, and the config with the file's `promotion`: "none" if promoted weights were written out.
 
     Raises:
         ValueError: the file is missing or damaged, has another format, is for another board or network, or has
             numbers that are not finite.
     """
-    try:
+    with naming_damage(path, "use an earlier checkpoint"):
         tensors, header = map_safetensors(path)
         if header.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
-        for key, saved, wanted in differences(json.loads(header["config"]), shape_of(config)):
-            raise ValueError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
-    except (SafetensorError, OSError, KeyError, TypeError, json.JSONDecodeError) as error:
-        # TypeError: the header is JSON, but not an object.
-        raise ValueError(f"{path}: missing or damaged, use an earlier checkpoint ({error})") from error
+            raise ForeignFileError(f"{path}: not a file of this n-tuple learner: name a checkpoint that it saved")
+        written = json.loads(header["config"])
+        for key, saved, wanted in differences(written, shape_of(config)):
+            raise ForeignFileError(f"{path}: saved with {key} = {saved!r}, but the config says {wanted!r}")
+        config = replace(config, promotion=written["promotion"])
     for name, tensor in tensors.items():
         check_finite(tensor, f"{path}: {name}", "use an earlier checkpoint")
-    return tensors
-
-
-def saved_promotion(path: Path) -> Any:
-    """Return `promotion` of the weights in a file that `load_tensors` has read; "none" if they were written out."""
-    with safe_open(path, "numpy") as file:
-        return json.loads(file.metadata()["config"])["promotion"]
+    return tensors, config
 
 
 def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.settings import list_text
-from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, saved_promotion, shape_of, take
+from ntuple.files.checkpoint_file import differences, load_tensors, save_tensors, shape_of, take
 from ntuple.files.safetensors import Tensors
 from ntuple.learning.config import NTupleConfig
 from ntuple.tables.file_order import read_field, write_field
 from ntuple.tables.folding import fold
 from ntuple.tables.network import Network, initial_weight, make_network
-from ntuple.tables.patterns import Pattern, network_texts, parse_network, table_sizes, view_cells
+from ntuple.tables.patterns import Pattern, network_texts, view_cells
 from ntuple.tables.promotion import promoted
 from ntuple.td.step_sizes import FIRST, SECOND, THIRD
 
@@ -30,10 +30,7 @@ Weights = NDArray[np.float32]  # [parts * sum of A R^n] part by part, table by t
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """A network in the order of files, with its configuration.
-
-    Glossary: `S` views, `M` tuples of n cells, `R` levels of a cell, `A` tables of a tuple (4 for action values).
-    """
+    """A network in the order of files, with its configuration."""
 
     config: NTupleConfig
     weights: Weights
@@ -42,7 +39,7 @@ class StoredNetwork:
     @property
     def patterns(self) -> tuple[Pattern, ...]:
         """The M tuples, in the order of their tables."""
-        return parse_network(self.config.network, self.config.rows, self.config.columns)
+        return self.config.patterns
 
     @property
     def num_views(self) -> int:
@@ -57,7 +54,7 @@ class StoredNetwork:
     @property
     def table_sizes(self) -> list[int]:
         """The number of weights of each tuple in a part, A R^n."""
-        return table_sizes(self.patterns, self.config.num_levels, self.config.values)
+        return self.config.table_sizes
 
     def tables(self, values: NDArray[Any]) -> list[NDArray[Any]]:
         """Return `weights` or an array of `memory` as M views of shape [parts, A R^n]."""
@@ -106,10 +103,10 @@ def load_stored(folder: Path, config: NTupleConfig, with_memory: bool = False) -
         ValueError: the files are missing or damaged, or the board, network or stages differ from those of the config.
     """
     path = folder / WEIGHTS_FILE
-    weights = read_weights(load_tensors(path, config), "weights", config, path)
-    config = replace(config, promotion=saved_promotion(path))
+    tensors, config = load_tensors(path, config)
+    weights = read_weights(tensors, "weights", config, path)
     path = folder / TRAINING_FILE
-    memory = read_memory(load_tensors(path, config), config, path) if with_memory and path.exists() else {}
+    memory = read_memory(load_tensors(path, config)[0], config, path) if with_memory and path.exists() else {}
     return StoredNetwork(config, weights, memory)
 
 
@@ -131,10 +128,8 @@ def read_weights(tensors: Tensors, name: str, config: NTupleConfig, path: Path) 
     Raises:
         ValueError: the tensor does not fit the config.
     """
-    patterns = parse_network(config.network, config.rows, config.columns)
-    size = sum(table_sizes(patterns, config.num_levels, config.values))
     dtype = tensors[name].dtype if name in tensors and tensors[name].dtype == np.float16 else np.dtype(np.float32)
-    values = take(tensors, name, (size * config.num_parts,), dtype, path)
+    values = take(tensors, name, (sum(config.table_sizes) * config.num_parts,), dtype, path)
     return values.astype(np.float32, copy=False)
 
 
@@ -197,8 +192,7 @@ def check_beginning(stored: NTupleConfig, config: NTupleConfig) -> None:
     for key, theirs, ours in differences(shape_of(stored), shape_of(config)):
         if key not in ("network", "stages"):  # these may differ in part; checked below
             raise ValueError(f"it has {key} = {theirs!r}, the config {ours!r}")
-    shape = (config.rows, config.columns)
-    if not set(parse_network(stored.network, *shape)) <= set(parse_network(config.network, *shape)):
+    if not set(stored.patterns) <= set(config.patterns):
         raise ValueError(f"it has network = {list_text(stored.network)}, the config {list_text(config.network)}")
     theirs, ours = stored.cut, config.cut
     count = theirs.thresholds.size

@@ -157,25 +157,33 @@ def _place_spawn(rules: Rules, board: Board, code: int) -> Board:
 
 @inline
 def _place_event(rules: FamilyRules, board: Board, code: int) -> Board:
-    cell = ONE << nibble_of(rules, cell_of_event(code))
-    return with_tile(rules, board, cell, level_of_event(code), hint_of_event(code))
+    cell = ONE << nibble_of(rules, _cell_of_event(rules, code))
+    return with_tile(rules, board, cell, _level_of_event(rules, code), hint_of_event(code))
 
 
 @inline
-def cell_of_event(code: int) -> int:
-    """Return the cell of an event of a game that is not 2048, as `spawn_code` numbers it."""
+def _cell_of_spawn(rules: Rules, code: int) -> int:
+    return int(np.int64(code) >> 1)
+
+
+@inline
+def _cell_of_event(rules: FamilyRules, code: int) -> int:
     return int(np.int64(code) // (MOST_LEVELS * HINTS))
 
 
 @inline
-def level_of_event(code: int) -> int:
-    """Return the level of the placed tile."""
+def _level_of_spawn(rules: Rules, code: int) -> int:
+    return 1 + int(np.int64(code) & 1)
+
+
+@inline
+def _level_of_event(rules: FamilyRules, code: int) -> int:
     return int(np.int64(code) // HINTS % MOST_LEVELS)
 
 
 @inline
 def hint_of_event(code: int) -> np.uint64:
-    """Return the hint after the placement."""
+    """Return the hint after an event of a game that is not 2048."""
     return np.uint64(code) & HINT
 
 
@@ -186,7 +194,7 @@ def _empty_board(rules: Rules, code: int) -> Board:
 
 @inline
 def _before_first_tile(rules: FamilyRules, code: int) -> Board:
-    return before_first_tile(rules, level_of_event(code))
+    return before_first_tile(rules, _level_of_event(rules, code))
 
 
 @inline
@@ -199,6 +207,9 @@ def _with_all_places(rules: FamilyRules, board: Board) -> Board:
     return free_afterstate(rules, board, draw_of(board))
 
 
+# (rules, code): the cell of a chance event, and the level of its tile
+cell_of: Any = by_game(_cell_of_spawn, _cell_of_event)
+level_of: Any = by_game(_level_of_spawn, _level_of_event)
 # (rules, board, code): the state after the chance event of a code, the inverse of `spawn_code`
 place_spawn: Any = by_game(_place_spawn, _place_event)
 # (rules, code): the board before the first tile of a game, by the code of its placement

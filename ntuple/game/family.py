@@ -10,7 +10,6 @@ nibble of `hi` the fifth. The other bits of `hi` hold the rest of the position, 
 2048 itself has faster kernels in bitboard.py. `by_game` makes one function of both; numba chooses when it compiles.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,7 +36,7 @@ from ntuple.game.bitboard import (
     mirror4,
     transpose,
 )
-from ntuple.game.jit import chosen_by_type, inline, kernel
+from ntuple.game.jit import either, inline, kernel
 
 ONES = np.uint64(0x1111111111111111)  # bit 0 of each nibble
 FIFTH = ONES  # the fifth bits of levels
@@ -72,17 +71,14 @@ class FamilyRules(NamedTuple):
     columns: int
 
 
+def is_family(rules: Any) -> bool:
+    """Return whether rules, or rules of a type of numba, are FamilyRules."""
+    return getattr(rules, "instance_class", type(rules)) is FamilyRules
+
+
 def by_game(of_2048: Callable[..., Any], of_family: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of rules and other arguments that is `of_2048` or, for FamilyRules, `of_family`."""
-
-    def function(rules: Any, *arguments: Any) -> Any:
-        return (of_family if isinstance(rules, FamilyRules) else of_2048)(rules, *arguments)
-
-    def choose(rules: Any, *arguments: Any) -> Callable[..., Any]:
-        chosen = of_family if rules.instance_class is FamilyRules else of_2048
-        return lambda rules, *arguments: chosen(rules, *arguments)
-
-    return functools.wraps(of_2048, updated=())(chosen_by_type(function, choose))
+    return either(of_2048, of_family, lambda rules, *_: is_family(rules))
 
 
 @inline

@@ -80,11 +80,29 @@ def chosen_by_type(function: F, choose: Callable[..., Any]) -> F:
     return function
 
 
+def either(one: Callable[..., Any], other: Callable[..., Any], is_other: Callable[..., bool]) -> Any:
+    """Return a function that is `other` in kernels where `is_other` holds for the types of its arguments, else `one`.
+
+    Outside of kernels `is_other` gets the arguments.
+    """
+
+    def function(first: Any, *arguments: Any) -> Any:
+        return (other if is_other(first, *arguments) else one)(first, *arguments)
+
+    def choose(first: Any, *arguments: Any) -> Callable[..., Any]:
+        chosen = other if is_other(first, *arguments) else one
+        return lambda first, *arguments: chosen(first, *arguments)
+
+    return functools.wraps(one, updated=())(chosen_by_type(function, choose))
+
+
 def field_type(record: Any, name: str) -> Any:
     """Return numba's type of a field, given that of a NamedTuple; None if either is the type of None.
 
-    For `choose` of `chosen_by_type`.
+    For `choose` of `chosen_by_type`, and for `is_other` of `either`: of a NamedTuple the field is returned.
     """
+    if isinstance(record, tuple):
+        return getattr(record, name)
     kind = record if record is types.none else record.types[record.fields.index(name)]
     return None if kind is types.none else kind
 

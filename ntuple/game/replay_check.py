@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.game.any_game import AnyRules, afterstate, has_move, place_points, places, tile_of
-from ntuple.game.bitboard import ONE, U4, U15, Board, Rules, is_same, max_cell
+from ntuple.game.bitboard import ONE, U2, Board, Rules, is_same, level_at, max_cell
 from ntuple.game.episode import (
     before_opening,
-    cell_of_event,
+    cell_of,
     hint_of_event,
-    level_of_event,
+    level_of,
     nibble_of,
     open_for_tile,
     place_spawn,
@@ -36,16 +36,6 @@ class Seen(NamedTuple):
 
 
 @inline
-def _cell_of_spawn(rules: Rules, code: int) -> int:
-    return int(np.int64(code) >> 1)
-
-
-@inline
-def _cell_of_event(rules: FamilyRules, code: int) -> int:
-    return cell_of_event(code)
-
-
-@inline
 def _no_fault(rules: Rules, board: Board, code: int) -> int:
     return NOTHING
 
@@ -53,7 +43,7 @@ def _no_fault(rules: Rules, board: Board, code: int) -> int:
 @inline
 def _fault_of_event(rules: FamilyRules, board: Board, code: int) -> int:
     """Return the fault of the tile or of the next hint of an event on an empty cell."""
-    level, cell = level_of_event(code), ONE << nibble_of(rules, cell_of_event(code))
+    level, cell = level_of(rules, code), ONE << nibble_of(rules, cell_of(rules, code))
     if not places(rules, board) & cell:
         return PLACE
     if not can_place(rules, board, level):
@@ -62,31 +52,18 @@ def _fault_of_event(rules: FamilyRules, board: Board, code: int) -> int:
     return NOTHING if can_tell(rules, draw_of(board), hint_of_event(code), has_large) else HINT
 
 
-@inline
-def _points_of_spawn(rules: Rules, code: int) -> int:
-    return 0
-
-
-@inline
-def _points_of_event(rules: FamilyRules, code: int) -> int:
-    return place_points(rules, level_of_event(code))
-
-
-_cell: Any = by_game(_cell_of_spawn, _cell_of_event)
 _fault: Any = by_game(_no_fault, _fault_of_event)
-_points: Any = by_game(_points_of_spawn, _points_of_event)
 
 
 @inline
 def _level(rules: AnyRules, board: Board, cell: int) -> np.uint64:
-    at = nibble_of(rules, cell)
-    return (board.lo >> at) & U15 | (((board.hi >> at) & ONE) << U4)
+    return level_at(board, int(nibble_of(rules, cell) >> U2))
 
 
 @inline
 def _place(rules: AnyRules, board: Board, code: int) -> tuple[Board, int]:
     """Return the board after a chance event, and the fault of the event."""
-    cell = _cell(rules, code)
+    cell = cell_of(rules, code)
     if cell >= rules.rows * rules.columns:
         return board, OFF_BOARD
     if _level(rules, board, cell):
@@ -125,7 +102,7 @@ def replay(
         board, fault = _place(rules, open_for_tile(rules, board), code)
         if fault != NOTHING:
             break
-        findings[SCORE] += _points(rules, code)
+        findings[SCORE] += place_points(rules, level_of(rules, code))
     if fault == NOTHING:
         for t in range(actions.size):
             number += 1
@@ -150,7 +127,7 @@ def replay(
                 board, fault = _place(rules, board, spawns[t])
                 if fault != NOTHING:
                     break
-                findings[SCORE] += _points(rules, spawns[t])
+                findings[SCORE] += place_points(rules, level_of(rules, spawns[t]))
     largest = max_cell(board)
     findings[MAX_TILE] = tile_of(rules, np.int64(largest)) if largest > 0 else 0
     findings[IS_OVER] = fault == NOTHING and not has_move(rules, board)

@@ -16,17 +16,25 @@ from pathlib import Path
 
 import numpy as np
 
-from ntuple.files.stored_network import StoredNetwork, new_network
+from ntuple.files.stored_network import StoredNetwork, load_stored, new_network
+from ntuple.files.tdl import count_file_stages, read_w
+from ntuple.files.tdl_network import from_w
 from ntuple.game.any_game import make_game_rules
 from ntuple.learning.config import NTupleConfig
 from ntuple.learning.metrics import report_metrics
-from ntuple.learning.schedule import exploration_at, forgets_rates, learning_rate_at, method_at, stretch_of
+from ntuple.learning.schedule import (
+    exploration_at,
+    forgets_rates,
+    is_averaged,
+    learning_rate_at,
+    method_at,
+    stretch_of,
+)
 from ntuple.learning.threads import Stretch, make_thread_games, run_threads
-from ntuple.learning.training_state import TrainingState, begin_from, restore_state, save_state
+from ntuple.learning.training_state import TrainingState, begin_with, restore_state, save_state
 from ntuple.players.player import NTuplePlayer
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.network import Network, with_memory
-from ntuple.tables.patterns import parse_network, table_sizes
 from ntuple.tables.promotion import promoted
 from ntuple.td.kernel import GAMES, UPDATES
 from ntuple.td.state_and_q import KINDS
@@ -56,8 +64,7 @@ class NTupleLearner:
     def memory(config: NTupleConfig) -> dict[str, int]:
         """Return the bytes that a training takes, by what takes them."""
         size = config.step_size
-        patterns = parse_network(config.network, config.rows, config.columns)
-        weights = config.num_parts * sum(table_sizes(patterns, config.num_levels, config.values))
+        weights = config.num_parts * sum(config.table_sizes)
         is_adaptive = size.adaptive_fraction > 0
         entry = 4 + (4 << MEMORY_BITS[size.adaptive] if is_adaptive else 0)
         needs = {f"{weights:,} weights of {entry} bytes": entry * weights}
@@ -119,14 +126,14 @@ class NTupleLearner:
         seconds = time.perf_counter() - began
 
         state.progress += (num_moves, int(counts[:, GAMES].sum()), int(counts[:, UPDATES].sum()))
-        if config.is_averaged(env_steps + num_moves):
+        if is_averaged(config, env_steps + num_moves):
             state.mean.add(promoted(state.network).weights)
         learning_rate = learning_rate_at(config, env_steps, state.is_adaptive)
         return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive, config.rules_of_game.goals)
 
     def begin_with(self, stored: StoredNetwork) -> None:
-        """Begin the training with a stored network instead of a new one; see `begin_from`."""
-        begin_from(self._state, self.config, stored)
+        """Begin the training with a stored network instead of a new one; see `training_state.begin_with`."""
+        begin_with(self._state, self.config, stored)
 
     def player(self) -> NTuplePlayer:
         """Return a 1-ply player that shares the mean of the weights if there is one, else the current weights."""
@@ -147,3 +154,21 @@ class NTupleLearner:
     def restore(self, folder: Path) -> None:
         """Continue from a checkpoint; see `restore_state` for the errors."""
         restore_state(self._state, self.config, folder)
+
+
+def begin_from(learner: NTupleLearner, path: Path, config: NTupleConfig | None) -> None:
+    """Replace the new network of a learner by that of a checkpoint or of a .w file of TDL2048+ (`run.begin_from`).
+
+    Args:
+        path: folder of a checkpoint, or a .w file of one stage or of all stages of the learner's config.
+        config: that the checkpoint was trained with; None for a .w file.
+
+    Raises:
+        ValueError: the file cannot be read, or the network does not fit the learner.
+    """
+    if config is not None:
+        network = load_stored(path, config, with_memory=True)
+    else:
+        file = read_w(path)
+        network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else ())
+    learner.begin_with(network)

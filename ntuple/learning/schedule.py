@@ -66,12 +66,23 @@ def learning_rate_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) ->
     Returns:
         alpha, before it is divided by the number of entries and multiplied by the coherence of TC.
     """
-    return config.step_size.tc.alpha if is_adaptive else config.alpha_at(env_steps)
+    size = config.step_size
+    if is_adaptive:
+        return size.tc.alpha
+    passed = [rate for share, rate in size.alpha_steps if env_steps >= round(share * config.env_steps)]
+    return passed[-1] if passed else size.alpha
 
 
 def exploration_at(config: NTupleConfig, env_steps: int) -> Exploration | None:
-    """Return the exploration from move `env_steps` on; None if the training never explores."""
-    exploration, left = config.exploration, config.exploration_at(env_steps)
+    """Return the exploration at move `env_steps`, which falls linearly to 0; None if the training never explores."""
+    exploration = config.exploration
     if not (exploration.epsilon or exploration.temperature):
         return None
+    left = max(0.0, 1.0 - env_steps / (exploration.decay * config.env_steps))
     return Exploration(exploration.epsilon * left, exploration.temperature * left)
+
+
+def is_averaged(config: NTupleConfig, env_steps: int) -> bool:
+    """Return whether the network after `env_steps` moves is averaged."""
+    every, first = config.average.env_steps, round(config.env_steps * (1 - config.average.fraction))
+    return every > 0 and env_steps > first and (env_steps % every == 0 or env_steps == config.env_steps)

@@ -17,7 +17,7 @@ SPEC = LearnerSpec(
     models=("simulator",),
     threads_key="threads",
     start_key="start.kind",
-    begin_from="ntuple.learning.begin_from:begin_from",
+    begin_from="ntuple.learning.learner:begin_from",
     network_files=(".w",),
     diagnose="ntuple.expectimax.tree_counts:tree_of_checkpoint",
 )

@@ -15,15 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.opponents import CHANCE, OpponentName
+from ntuple.expectimax.search_memory import make_one_ply
 from ntuple.files.safetensors import Tensors
 from ntuple.game.any_game import AnyRules
 from ntuple.game.episode import COLUMNS
-from ntuple.learning.config import NTupleConfig, TargetSearchConfig
+from ntuple.learning.config import NTupleConfig
 from ntuple.learning.schedule import make_target
 from ntuple.players.greedy import GAMES_A_THREAD, make_scratch
 from ntuple.tables.cpu_placement import pin
 from ntuple.tables.network import Network
-from ntuple.td.against_opponent import make_opponent
+from ntuple.td.config import TargetSearchConfig
 from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
@@ -66,11 +67,7 @@ def make_thread_games(config: NTupleConfig, rules: AnyRules, seed: int) -> Threa
     start_games(rules, np.uint64(seed), rows.reshape(-1, COLUMNS))
     length = history_length(make_target(config), kind == "restart")
     histories = [make_history(GAMES_A_THREAD, length) if length else None for _ in range(threads)]
-    return ThreadGames(rows, histories, [None if kind == "normal" else _make_starts(config) for _ in range(threads)])
-
-
-def _make_starts(config: NTupleConfig) -> Starts:
-    return make_starts(config.start, config.cut_of_starts, config.frozen_stages, config.jump_levels)
+    return ThreadGames(rows, histories, [None if kind == "normal" else make_starts(config) for _ in range(threads)])
 
 
 def memory_arrays(games: ThreadGames) -> Tensors:
@@ -138,7 +135,7 @@ def _make_learn_slice(
         exploration=stretch.exploration,
         starts=games.starts[i],
         target_search=make_target_search(*world, search.mcts, search.plays) if search.simulations > 1 else None,
-        opponent=make_opponent(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
+        opponent=make_one_ply(*world, stretch.opponent) if stretch.opponent != CHANCE else None,
         expects=True if stretch.method.target.method == EXPECTED else None,
         scratch=make_scratch(stretch.network),
         counts=counts,

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, saved_promotion, take
+from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, take
 from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
@@ -37,7 +37,7 @@ from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.file_order import WEIGHT, read_field, write_field
 from ntuple.tables.network import PROMOTIONS, Network
-from ntuple.tables.patterns import Pattern, parse_network
+from ntuple.tables.patterns import Pattern
 from ntuple.tables.promotion import promoted
 from ntuple.td.step_sizes import MEMORY_BITS
 
@@ -64,7 +64,7 @@ class TrainingState:
         return self.network._replace(weights=self.mean.weights, promotion=PROMOTIONS["none"])
 
 
-def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork) -> None:
+def begin_with(state: TrainingState, config: NTupleConfig, stored: StoredNetwork) -> None:
     """Replace the new network of a training by a stored one.
 
     - The stored network may have fewer tuples. The other tuples keep their initial weights.
@@ -89,7 +89,7 @@ def begin_from(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
 
 def _write_tables(network: Network, config: NTupleConfig, stored: StoredNetwork, values: Weights, field: int) -> None:
     """Write the tables of a stored network into a network that may have more stages and tuples."""
-    places = dict(zip(parse_network(config.network, config.rows, config.columns), network.tables.tolist(), strict=True))
+    places = dict(zip(config.patterns, network.tables.tolist(), strict=True))
 
     def write(pattern: Pattern, table: Weights, part: int) -> None:
         write_field(network, table[part], field, part * int(network.part_size) + places[pattern])
@@ -137,8 +137,7 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
         ValueError: a file is missing or damaged, or of another board, network or number of threads.
     """
     path = folder / TRAINING_FILE
-    training = load_tensors(path, config)
-    config = dataclasses.replace(config, promotion=saved_promotion(path))
+    training, config = load_tensors(path, config)
     fill(state.progress, training, "progress", path)
     _restore_games(state.games, training, path)
     memory = read_memory(training, config, path)

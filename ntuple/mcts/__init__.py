@@ -1,1 +1,1 @@
-"""Monte Carlo tree search on n-tuple values. `search` has the settings, `tree` is the memory of one game, changed."""
+"""Monte Carlo tree search on n-tuple values. `search` has rules, network, settings and the tree, which is changed."""

@@ -14,10 +14,9 @@ from ntuple.game.rng import stream
 from ntuple.learning.config import NTupleConfig
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.play import VARIATION, analyse_boards, play_on
-from ntuple.mcts.search import make_search
-from ntuple.mcts.tree import MCTSTree, make_tree
-from ntuple.players.analysis import NO_BEST_MOVE, words_of
-from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, load_afterstate_values
+from ntuple.mcts.search import TreeSearch, make_search
+from ntuple.players.analysis import NO_BEST_MOVE, blank_analysis, part_of, words_of
+from ntuple.players.one_by_one import OneByOnePlayer, PlayOn, in_parts, load_afterstate_values
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.network import Network
 
@@ -32,7 +31,7 @@ class MCTSPlayer(OneByOnePlayer):
 
     def __init__(self, rules: AnyRules, network: Network, config: MCTSConfig, threads: int) -> None:
         super().__init__(rules, 1 if config.seconds else 1 + SIMULATIONS_A_CALL // config.simulations, threads)
-        self._network, self._config, self._search = network, config, make_search(config)
+        self._network, self._config = network, config
         self._endgames = load_endgames(rules, config)
 
     def analyse(
@@ -42,31 +41,29 @@ class MCTSPlayer(OneByOnePlayer):
         words = words_of(self._rules, boards, seeds, draws)
         streams = np.array([_stream(int(seed), 0) for seed in seeds], np.uint64)
         count = len(words)
-        action, variation = np.empty(count, np.int8), np.full((count, VARIATION, 2), -1, np.int16)
-        rewards, visits, values = np.empty((count, 4), np.int64), np.empty((count, 4), np.int64), np.empty((count, 4))
-        outcomes = np.zeros((count, num_spawn_codes(self._rules), 3))
+        analysis = blank_analysis(count)._replace(
+            variation=np.full((count, VARIATION, 2), -1, np.int16),
+            outcomes=np.zeros((count, num_spawn_codes(self._rules), 3)),
+        )
 
-        def analyse_part(part: slice) -> None:
-            tree = make_tree(self._rules, self._network, self._config.simulations)
-            outputs = (action[part], rewards[part], values[part], visits[part], variation[part], outcomes[part])
-            guide = self._endgames.guide
-            analyse_boards(self._rules, self._network, self._search, tree, guide, words[part], streams[part], *outputs)
+        def analyse_part(_: int, part: slice) -> None:
+            search = make_search(self._rules, self._network, self._config)
+            analyse_boards(search, self._endgames.guide, words[part], streams[part], part_of(analysis, part))
 
-        self._in_parts(count, analyse_part)
-        if (rewards[action < 0] >= 0).any():
+        in_parts(count, self._threads, analyse_part)
+        if (analysis.reward[analysis.action < 0] >= 0).any():
             raise ValueError(NO_BEST_MOVE)
-        _, advice = self._endgames.advise(self._rules, words, values)
-        return Analysis(action, rewards, values, visits, variation, outcomes=outcomes, endgames=advice)
+        _, advice = self._endgames.advise(self._rules, words, analysis.value)
+        return analysis._replace(endgames=advice)
 
     def _begin(self, seed: int, number: int) -> PlayOn:
-        tree = self.new_tree(seed, number)
-        return functools.partial(play_on, self._rules, self._network, self._search, tree, self._endgames.guide)
+        return functools.partial(play_on, self.new_search(seed, number), self._endgames.guide)
 
-    def new_tree(self, seed: int, number: int) -> MCTSTree:
-        """Return the memory for game `number` of a seed."""
-        tree = make_tree(self._rules, self._network, self._config.simulations)
-        tree.rng[0] = _stream(seed, number)
-        return tree
+    def new_search(self, seed: int, number: int) -> TreeSearch:
+        """Return the search for game `number` of a seed."""
+        search = make_search(self._rules, self._network, self._config)
+        search.tree.rng[0] = _stream(seed, number)
+        return search
 
 
 def _stream(seed: int, number: int) -> np.uint64:

@@ -21,7 +21,7 @@ where UCB leads it.
 Values are in points, and V_norm multiplies c instead of dividing Q: the same order of moves.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from ntuple.mcts.tree import (
     clear,
     count_visits,
     has_move,
+    make_tree,
     state_of,
 )
 from ntuple.players.greedy import ILLEGAL, valued_afterstate
@@ -55,7 +56,7 @@ NO_SPAWN = 0.0  # in MCTSTree.shares: no state was added after this step
 
 
 class MCTSSettings(NamedTuple):
-    """Settings of a search; made by `make_search`."""
+    """Settings of a search; see MCTSConfig."""
 
     simulations: int  # N
     c: float
@@ -69,9 +70,18 @@ class MCTSSettings(NamedTuple):
     r_th: float  # eq. 38
 
 
-def make_search(config: MCTSConfig, remembers: bool = True) -> MCTSSettings:
-    """Return the search of a config; `remembers` is false for a network in training."""
-    return MCTSSettings(
+class TreeSearch(NamedTuple):
+    """A search of one thread; made by `make_search`."""
+
+    rules: Any  # AnyRules
+    network: Network
+    settings: MCTSSettings
+    tree: MCTSTree
+
+
+def make_search(rules: AnyRules, network: Network, config: MCTSConfig, remembers: bool = True) -> TreeSearch:
+    """Return the search of a config with an empty tree; `remembers` is false for a network in training."""
+    settings = MCTSSettings(
         simulations=config.simulations,
         c=config.c,
         v_norm=config.v_norm,
@@ -83,42 +93,41 @@ def make_search(config: MCTSConfig, remembers: bool = True) -> MCTSSettings:
         z=config.z,
         r_th=config.r_th,
     )
+    return TreeSearch(rules, network, settings, make_tree(rules, network, config.simulations))
 
 
 @kernel
-def search_tree(
-    rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board, stops_early: bool
-) -> int:
-    """Search a board.
+def search_tree(search: TreeSearch, board: Board, stops_early: bool) -> int:
+    """Search a board. A tree whose root it is grows, and its visits count as simulations; else it is made new.
 
     Args:
-        tree: the memory. A tree whose root is `board` grows, and its visits count as simulations; else it is made new.
         stops_early: end when no further simulation can change the move: it is the only one, or with `mean` none can
             reach its visits.
 
     Returns:
         The number of simulations, with those that the tree came with.
     """
+    settings, tree = search.settings, search.tree
     if tree.used[NODES] == 0 or not is_same(state_of(tree, ROOT), board):
         clear(tree)
-        _add_valued(rules, network, search, tree, board)
+        _add_valued(search, board)
     best_return = np.float64(0)
     for action in range(4):
         if has_move(tree, ROOT, action):
             best_return = max(best_return, np.float64(tree.rewards[ROOT, action]) + tree.values[ROOT, action])
-    bonus = search.c * (search.v_norm if search.v_norm > 0 else max(best_return, 1.0))
+    bonus = settings.c * (settings.v_norm if settings.v_norm > 0 else max(best_return, 1.0))
     simulations = 1 + count_visits(tree, ROOT)
-    ends = seconds() + search.seconds
-    while simulations < search.simulations:
-        if search.seconds > 0 and seconds() > ends:
+    ends = seconds() + settings.seconds
+    while simulations < settings.simulations:
+        if settings.seconds > 0 and seconds() > ends:
             break
-        if stops_early and _is_decided(search, tree, search.simulations - simulations):
+        if stops_early and _is_decided(settings, tree, settings.simulations - simulations):
             break
         simulations += 1
-        depth, value = _go_down(rules, network, search, tree, bonus)
+        depth, value = _go_down(search, bonus)
         if depth == 0:  # no move is legal
             break
-        if search.is_mean:
+        if settings.is_mean:
             _back_up_mean(tree, depth, value)
         else:
             _back_up_expectimax(tree, depth, value)
@@ -126,8 +135,9 @@ def search_tree(
 
 
 @inline_once
-def _add_valued(rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, board: Board) -> int:
+def _add_valued(search: TreeSearch, board: Board) -> int:
     """Add a state with its four moves, valued by the network, and return its node."""
+    rules, network, settings, tree = search
     node = add_state(tree, board)
     known = 0  # bit a: the value after action a is remembered
     for action in range(4):
@@ -140,7 +150,7 @@ def _add_valued(rules: AnyRules, network: Network, search: MCTSSettings, tree: M
         tree.afters[node, action, 0], tree.afters[node, action, 1] = after.lo, after.hi
         key, can_remember = key_of(rules, after)
         slot = slot_of(tree.leaf_boards, key)
-        if search.remembers and tree.leaf_boards[slot] == key and can_remember:
+        if settings.remembers and tree.leaf_boards[slot] == key and can_remember:
             tree.values[node, action] = tree.leaf_values[slot]
             known |= 1 << action
         else:
@@ -151,7 +161,7 @@ def _add_valued(rules: AnyRules, network: Network, search: MCTSSettings, tree: M
             if not known & 1 << action:
                 tree.values[node, action] = value_at(network, tree.lookup, action)
                 key, can_remember = key_of(rules, afterstate_of(tree, node, action))
-                if search.remembers and can_remember:
+                if settings.remembers and can_remember:
                     slot = slot_of(tree.leaf_boards, key)
                     tree.leaf_boards[slot], tree.leaf_values[slot] = key, tree.values[node, action]
             # In single precision, as the 1-ply player computes it.
@@ -169,7 +179,7 @@ def _best_return(tree: MCTSTree, node: int) -> float:
 
 
 @inline_once
-def _is_decided(search: MCTSSettings, tree: MCTSTree, left: int) -> bool:
+def _is_decided(settings: MCTSSettings, tree: MCTSTree, left: int) -> bool:
     """Return whether the simulations that are left cannot change the move."""
     first, second, legal = 0, 0, 0
     for action in range(4):
@@ -177,7 +187,7 @@ def _is_decided(search: MCTSSettings, tree: MCTSTree, left: int) -> bool:
             visits = tree.visits[ROOT, action]
             first, second = max(first, visits), max(second, min(first, visits))
             legal += 1
-    return legal == 1 or (search.is_mean and first - second > left)
+    return legal == 1 or (settings.is_mean and first - second > left)
 
 
 @inline_once
@@ -193,10 +203,9 @@ def _select_move(tree: MCTSTree, node: int, bonus: float) -> int:
 
 
 @inline_once
-def _go_down(
-    rules: AnyRules, network: Network, search: MCTSSettings, tree: MCTSTree, bonus: float
-) -> tuple[int, float]:
+def _go_down(search: TreeSearch, bonus: float) -> tuple[int, float]:
     """Make one simulation down to its end; return the length of its path and the value there."""
+    rules, tree = search.rules, search.tree
     node, depth = ROOT, 0
     while True:
         action = _select_move(tree, node, bonus)
@@ -217,7 +226,7 @@ def _go_down(
         tree.rng[0] = step(tree.rng[0])
         bits = mix(tree.rng[0])
         cell, number = np.int64(bounded(bits, np.uint64(count))), drawn_placement(rules, after, bits)
-        if not search.is_mean and visits <= ways * count:
+        if not search.settings.is_mean and visits <= ways * count:
             number, cell = (visits - 1) // count, (visits - 1) % count  # in 2048 each 2 before each 4
         board, chance, level = placement(rules, after, kth_cell(cells, np.uint64(cell)), number)
         tree.shares[depth - 1] = chance / np.float64(count)
@@ -226,7 +235,7 @@ def _go_down(
         below = tree.slots[slot]
         if below == NONE:
             tree.slots[slot] = np.int32(tree.used[NODES])
-            return depth, tree.best[_add_valued(rules, network, search, tree, board)]
+            return depth, tree.best[_add_valued(search, board)]
         node = int(below)
 
 

@@ -9,7 +9,7 @@ from ntuple.game.baselines import draw_move
 from ntuple.game.bitboard import U4, U15, Board, is_same, word_shifts
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.family_events import words_of_draws
-from ntuple.game.jit import kernel
+from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import stream
 from ntuple.players.greedy import Scratch, best_move, highest_move, look_ahead, make_scratch
 from ntuple.tables.network import Network
@@ -33,77 +33,55 @@ def words_of(
 
 
 @kernel
-def analyse_afterstates(
-    rules: AnyRules,
-    network: Network,
-    scratch: Scratch,
-    words: Words,
-    action: NDArray[np.int8],
-    reward: NDArray[np.int64],
-    value: NDArray[np.float64],
-) -> None:
+def analyse_afterstates(rules: AnyRules, network: Network, scratch: Scratch, words: Words, out: Analysis) -> None:
     """Analyse boards as `play_network` plays them."""
     for i in range(words.shape[0]):
         look_ahead(rules, network, Board(words[i, 0], words[i, 1]), scratch, 0)
-        action[i] = best_move(network, scratch, 0).action
-        for a in range(4):
-            reward[i, a], value[i, a] = np.int64(scratch.rewards[0, a]), scratch.values[0, a]
+        out.action[i] = best_move(network, scratch, 0).action
+        _write_values(scratch, out, i)
 
 
 @kernel
-def analyse_values(
-    rules: AnyRules,
-    network: Network,
-    kind: int,
-    scratch: Scratch,
-    words: Words,
-    action: NDArray[np.int8],
-    reward: NDArray[np.int64],
-    value: NDArray[np.float64],
-) -> None:
+def analyse_values(rules: AnyRules, network: Network, kind: int, scratch: Scratch, words: Words, out: Analysis) -> None:
     """Analyse boards as `play_values` plays them."""
     for i in range(words.shape[0]):
         look(rules, network, kind, Board(words[i, 0], words[i, 1]), scratch, 0)
-        action[i] = highest_move(scratch, 0).action
-        for a in range(4):
-            reward[i, a], value[i, a] = np.int64(scratch.rewards[0, a]), scratch.values[0, a]
+        out.action[i] = highest_move(scratch, 0).action
+        _write_values(scratch, out, i)
+
+
+@inline
+def _write_values(scratch: Scratch, out: Analysis, i: int) -> None:
+    for action in range(4):
+        out.reward[i, action], out.value[i, action] = np.int64(scratch.rewards[0, action]), scratch.values[0, action]
 
 
 @kernel
-def draw_moves(
-    rules: AnyRules,
-    greedy: bool,
-    row: Row,
-    seeds: NDArray[np.uint32],
-    words: Words,
-    action: NDArray[np.int8],
-    reward: NDArray[np.int64],
-) -> None:
+def draw_moves(rules: AnyRules, greedy: bool, row: Row, seeds: NDArray[np.uint32], words: Words, out: Analysis) -> None:
     """Choose moves as `play_at_random` does."""
     for i in range(words.shape[0]):
         board = Board(words[i, 0], words[i, 1])
         set_board(row, board)
         row[RNG] = stream(np.uint64(seeds[i]), np.uint64(0))
         _, after, _ = draw_move(rules, greedy, row)
-        action[i] = -1
+        out.action[i] = -1
         for a in range(4):
             candidate, points = afterstate(rules, board, a)
             if is_same(candidate, board):
-                reward[i, a] = -1
+                out.reward[i, a] = -1
                 continue
-            reward[i, a] = np.int64(points)
+            out.reward[i, a] = np.int64(points)
             if is_same(candidate, after):  # one move at most: no two legal moves lead to the same board
-                action[i] = a
+                out.action[i] = a
 
 
 def analyse_by_network(rules: AnyRules, network: Network, kind: int, words: Words) -> Analysis:
     """Choose the best of the four moves of each board."""
-    analysis = _blank(len(words))
-    scratch, arrays = make_scratch(network), (analysis.action, analysis.reward, analysis.value)
+    analysis = blank_analysis(len(words))
     if kind == AFTERSTATES:
-        analyse_afterstates(rules, network, scratch, words, *arrays)
+        analyse_afterstates(rules, network, make_scratch(network), words, analysis)
     else:
-        analyse_values(rules, network, kind, scratch, words, *arrays)
+        analyse_values(rules, network, kind, make_scratch(network), words, analysis)
     if (analysis.reward[analysis.action < 0] >= 0).any():
         raise ValueError(NO_BEST_MOVE)
     return analysis._replace(effort=(analysis.reward >= 0).astype(np.int64))
@@ -111,11 +89,17 @@ def analyse_by_network(rules: AnyRules, network: Network, kind: int, words: Word
 
 def analyse_at_random(rules: AnyRules, greedy: bool, words: Words, seeds: NDArray[np.uint32]) -> Analysis:
     """Draw a legal move for each board; the values are NaN, since none are known."""
-    analysis = _blank(len(words))
-    draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis.action, analysis.reward)
+    analysis = blank_analysis(len(words))
+    draw_moves(rules, greedy, np.zeros(COLUMNS, np.uint64), seeds, words, analysis)
     return analysis._replace(value=np.where(analysis.reward >= 0, np.nan, -np.inf))
 
 
-def _blank(count: int) -> Analysis:
+def blank_analysis(count: int) -> Analysis:
+    """Return the analysis of `count` boards for kernels to fill in."""
     counts, values = np.zeros((count, 4), np.int64), np.zeros((count, 4))
     return Analysis(np.zeros(count, np.int8), counts, values, np.zeros_like(counts))
+
+
+def part_of(analysis: Analysis, part: slice) -> Analysis:
+    """Return the analysis of some of the boards, whose arrays are views."""
+    return Analysis._make(field[part] if isinstance(field, np.ndarray) else field for field in analysis)

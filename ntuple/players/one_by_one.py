@@ -85,11 +85,12 @@ class OneByOnePlayer(ABC):
             raise ValueError(NO_BEST_MOVE)
         return close_game(self._rules, row, number, opening, np.concatenate(traces))
 
-    def _in_parts(self, count: int, analyse: Callable[[slice], None]) -> None:
-        """Call a function with parts of `count` boards, one for each thread."""
-        bounds = np.linspace(0, count, self._threads + 1).astype(int)
-        with ThreadPoolExecutor(self._threads) as pool:
-            list(pool.map(analyse, map(slice, bounds[:-1], bounds[1:])))
+
+def in_parts(count: int, threads: int, work: Callable[[int, slice], None]) -> None:
+    """Call a function for parts of `count` boards, each on a thread: with its number and the places of its boards."""
+    bounds = np.linspace(0, count, threads + 1).astype(int)
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(threads), map(slice, bounds[:-1], bounds[1:])))
 
 
 def collect(played: Iterable[PlayedGame], count: int, goals: tuple[int, ...], watch: Watch) -> Games:

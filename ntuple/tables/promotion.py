@@ -4,7 +4,6 @@
 promotion: files of other programs, folded networks and means of networks.
 """
 
-import functools
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.jit import chosen_by_type, field_type, inline, kernel
+from ntuple.game.jit import either, field_type, inline, kernel
 from ntuple.tables import cpu_placement
 from ntuple.tables.cpu_placement import available_cores
 from ntuple.tables.layout import index_at_place, place_of_index, smaller_index
@@ -22,15 +21,7 @@ from ntuple.tables.network import INTER, INTRA, PROMOTIONS, Network
 
 def by_promotion(without: Callable[..., Any], promoted: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of a network and other arguments that is `promoted`, or `without` for one without promotion."""
-
-    def function(network: Any, *arguments: Any) -> Any:
-        return (without if network.promotion is None else promoted)(network, *arguments)
-
-    def choose(network: Any, *arguments: Any) -> Callable[..., Any]:
-        chosen = without if field_type(network, "promotion") is None else promoted
-        return lambda network, *arguments: chosen(network, *arguments)
-
-    return functools.wraps(without, updated=())(chosen_by_type(function, choose))
+    return either(without, promoted, lambda network, *_: field_type(network, "promotion") is not None)
 
 
 @kernel

@@ -2,6 +2,9 @@
 
 While the thread works on one game, the table entries of its other games arrive from memory (ntuple.players.greedy). So
 do those of the afterstate to learn from: its row LEARN of the look-up is filled when its move is made.
+
+An opponent that places the tiles (ntuple.expectimax.opponent) reads the values that are learned: for each placement it
+finds the best of the four replies. So the values become those of play against it (Guei 2023, sec. 5.4.5).
 """
 
 from typing import NamedTuple
@@ -10,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.definition import GOALS_IN_TRAINING
+from ntuple.expectimax.opponent import go_on_against
+from ntuple.expectimax.search_memory import Search
 from ntuple.game.any_game import AnyRules, goal
 from ntuple.game.bitboard import ZERO
 from ntuple.game.episode import (
@@ -40,7 +45,6 @@ from ntuple.players.greedy import (
 )
 from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
-from ntuple.td.against_opponent import Opponent, place_against
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
 from ntuple.td.mcts_target import TargetSearch, searched_move
@@ -72,14 +76,14 @@ class Training(NamedTuple):
     network: Network  # its weights and its memory are updated
     method: LearningRule
     games: NDArray[np.uint64]  # [G, 16] the games of the thread, played in turn
-    history: History | None  # None: the target needs one step only
-    exploration: Exploration | None  # None: greedy play
-    starts: Starts | None  # None: games begin with two tiles
-    target_search: TargetSearch | None  # the search of the target; None: the target is r + V of the best move
-    opponent: Opponent | None  # the opponent that places the tiles; None: they are drawn
-    expects: bool | None  # True: the target is EXPECTED; None: it is another one
     scratch: Scratch
     counts: NDArray[np.float64]  # [16] to which the counts are added
+    history: History | None = None  # None: the target needs one step only
+    exploration: Exploration | None = None  # None: greedy play
+    starts: Starts | None = None  # None: games begin with two tiles
+    target_search: TargetSearch | None = None  # the search of the target; None: the target is r + V of the best move
+    opponent: Search | None = None  # the search of the opponent that places the tiles; None: they are drawn
+    expects: bool | None = None  # True: the target is EXPECTED; None: it is another one
 
 
 @kernel
@@ -126,7 +130,7 @@ def _searched(
 ) -> tuple[ChosenMove, ChosenMove]:
     """Return the move of the target and the move to make, before exploration."""
     if target_search is not None and greedy.action >= 0:
-        best = searched_move(training.rules, training.network, target_search, row, training.scratch, game)
+        best = searched_move(target_search, row, training.scratch, game)
         return best, (best if target_search.plays else greedy)
     return greedy, greedy
 
@@ -181,7 +185,7 @@ def _begin(rules: AnyRules, starts: Starts | None, history: History | None, game
 def _go_on(
     training: Training,
     starts: Starts | None,
-    opponent: Opponent | None,
+    opponent: Search | None,
     history: History | None,
     game: int,
     move: ChosenMove,
@@ -200,7 +204,7 @@ def _go_on(
     if opponent is None:
         go_on(training.rules, row, move.after, np.uint64(move.reward))
     else:
-        place_against(training.rules, network, opponent, row, move.after, np.uint64(move.reward))
+        go_on_against(opponent, row, move.after, np.uint64(move.reward))
 
 
 @kernel

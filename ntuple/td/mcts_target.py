@@ -16,8 +16,8 @@ from ntuple.game.jit import inline
 from ntuple.game.rng import mix
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.play import best_move
-from ntuple.mcts.search import MCTSSettings, make_search, search_tree
-from ntuple.mcts.tree import ROOT, MCTSTree, clear, make_tree
+from ntuple.mcts.search import TreeSearch, make_search, search_tree
+from ntuple.mcts.tree import ROOT, clear
 from ntuple.players.greedy import ChosenMove, Scratch, make_move
 from ntuple.tables.network import Network
 
@@ -27,20 +27,17 @@ SALT = np.uint64(0x706C616E)  # the search draws from other random numbers than 
 class TargetSearch(NamedTuple):
     """The search of one thread; made by `make_target_search`."""
 
-    search: MCTSSettings
-    tree: MCTSTree
+    search: TreeSearch
     plays: bool  # whether training games make its move
 
 
 def make_target_search(rules: AnyRules, network: Network, config: MCTSConfig, plays: bool) -> TargetSearch:
     """Return the search of one thread with its memory."""
-    return TargetSearch(make_search(config, remembers=False), make_tree(rules, network, config.simulations), plays)
+    return TargetSearch(make_search(rules, network, config, remembers=False), plays)
 
 
 @inline
-def searched_move(
-    rules: AnyRules, network: Network, target_search: TargetSearch, row: Row, scratch: Scratch, game: int
-) -> ChosenMove:
+def searched_move(target_search: TargetSearch, row: Row, scratch: Scratch, game: int) -> ChosenMove:
     """Search the board of a game that is not over.
 
     The random numbers of the search are a function of those of the game, so that a resumed training goes on as before.
@@ -48,11 +45,11 @@ def searched_move(
     Returns:
         The best move of the search, with Q as its value; action -1 if values are NaN.
     """
-    tree = target_search.tree
+    search, tree = target_search.search, target_search.search.tree
     clear(tree)
     tree.rng[0] = mix(row[RNG] ^ SALT)
-    search_tree(rules, network, target_search.search, tree, board_of(row), False)
-    action = best_move(target_search.search, tree, ROOT)
+    search_tree(search, board_of(row), False)
+    action = best_move(search.settings, tree, ROOT)
     if action < 0:
         return make_move(scratch, game, action, np.float32(-np.inf))
     return make_move(scratch, game, action, np.float32(tree.q_values[ROOT, action]))

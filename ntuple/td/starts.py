@@ -41,9 +41,9 @@ from ntuple.game.episode import (
 )
 from ntuple.game.jit import inline, kernel
 from ntuple.game.rng import bounded, mix, step
-from ntuple.learning.config import StartConfig
+from ntuple.learning.config import NTupleConfig
 from ntuple.tables.entries import stage_of
-from ntuple.tables.stages import Stages
+from ntuple.tables.stages import Stages, make_stages
 from ntuple.td.block_carousel import next_block
 from ntuple.td.history import History
 
@@ -67,32 +67,31 @@ class Starts(NamedTuple):
     stages: Stages  # of `carousel` and `boundary`
     pools: NDArray[np.uint64]  # [stages, kept, 2] the last afterstates that entered each stage
     seen: NDArray[np.int64]  # [stages] number of such afterstates so far, those no longer kept included
-    boundary: int  # stage in which the games of `boundary` begin
+    boundary: int  # the first stage that is trained, in which the games of `boundary` begin
     block: int  # log2 of the block tile
     block_limit: int  # sum of tiles below which blocks are
     jump_share: np.uint64  # probability of a made-up board, times 2^32
     jump_tiles: NDArray[np.uint64]  # levels
 
 
-def make_starts(config: StartConfig, stages: Stages, boundary: int, jump_levels: tuple[int, ...] = ()) -> Starts:
-    """Make the starts of a thread, with no boards kept so far.
-
-    `stages` are those of `carousel` and `boundary`, `boundary` is the first stage that is trained, `jump_levels` are
-    the levels of the tiles of made-up boards.
-    """
-    sizes = {"carousel": config.carousel.size, "boundary": config.boundary.size}
-    count = stages.thresholds.size + 1 if config.kind in sizes else 1
+def make_starts(config: NTupleConfig) -> Starts:
+    """Make the starts of a thread, with no boards kept so far."""
+    start, game = config.start, config.rules_of_game
+    stages = make_stages(start.carousel.stages or config.stages, game)
+    sizes = {"carousel": start.carousel.size, "boundary": start.boundary.size}
+    count = stages.thresholds.size + 1 if start.kind in sizes else 1
+    jump_tiles = start.jump_start.tiles if start.kind == "jump_start" else ()
     return Starts(
-        kind=START_KINDS[config.kind],
-        restart_moves=config.restart.moves,
+        kind=START_KINDS[start.kind],
+        restart_moves=start.restart.moves,
         stages=stages,
-        pools=np.zeros((count, sizes.get(config.kind, 1), 2), np.uint64),
+        pools=np.zeros((count, sizes.get(start.kind, 1), 2), np.uint64),
         seen=np.zeros(count, np.int64),
-        boundary=boundary,
-        block=config.blocks.level,
-        block_limit=config.blocks.limit,
-        jump_share=np.uint64(round(config.jump_start.fraction * ONE_IN_32_BITS)),
-        jump_tiles=np.array(jump_levels, np.uint64),
+        boundary=config.frozen_stages,
+        block=start.blocks.level,
+        block_limit=start.blocks.limit,
+        jump_share=np.uint64(round(start.jump_start.fraction * ONE_IN_32_BITS)),
+        jump_tiles=np.array([game.tiles.index(tile) for tile in jump_tiles], np.uint64),
     )
 
 

@@ -103,11 +103,7 @@ def value_of(rules: AnyRules, learning: Learning, after: Board) -> np.float32:
 
 @inline_once
 def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
-    """Update the afterstate in the row of `learning` by an error, unless it is in a frozen stage or RELU excludes it.
-
-    Args:
-        decay: lambda^k for an error of k moves later, else 1.
-    """
+    """Update the afterstate in the row of `learning` by an error; one in a frozen stage or that RELU excludes stays."""
     if learning.target.rectified == RELU and value < 0:
         return
     if learning.lookup.bases[learning.row] < learning.network.frozen:

@@ -3,10 +3,9 @@
 import pytest
 
 from benchmarks import ntuple_costs
-from benchmarks.ntuple_costs import load_rows, make_cycle, table_rows
+from benchmarks.ntuple_costs import chase, load_rows, make_cycle, table_rows
 from launch.bench.rows import BenchRow
 from ntuple import make_rules
-from ntuple.players.memory_bench import chase
 from ntuple.tables.network import make_network
 
 

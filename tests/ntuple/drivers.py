@@ -1,5 +1,6 @@
 """Kernels that run the inlined functions of ntuple over arrays, and conversions to and from the reference's boards."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,18 @@ from ntuple.td.step_sizes import TD, StepSize
 
 def to_board(board: reference.Board) -> Board:
     return encode(np.array(board))
+
+
+def board_of_tiles(tiles: Sequence[int], rows: int = 4, columns: int = 4) -> Board:
+    """Return a board with these tiles in its first cells, 0 = empty."""
+    levels = np.zeros(rows * columns, np.int64)
+    levels[: len(tiles)] = [max(tile.bit_length() - 1, 0) for tile in tiles]
+    return encode(levels.reshape(rows, columns))
+
+
+def back(board: Board) -> Board:
+    """Return a board from a kernel as an argument of kernels."""
+    return Board(*map(np.uint64, board))
 
 
 def to_reference(rules: Rules, board: Board) -> reference.Board:

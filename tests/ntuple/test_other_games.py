@@ -15,7 +15,6 @@ from ntuple.core.games.known import GAMES
 from ntuple.core.settings import from_plain
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.search import search_moves
-from ntuple.expectimax.search_memory import make_memory
 from ntuple.expectimax.search_memory import make_search as make_expectimax
 from ntuple.game import family, family_events
 from ntuple.game.any_game import has_move, make_game_rules, opening, turned_afterstate
@@ -24,11 +23,11 @@ from ntuple.game.family import FamilyRules, make_family_rules
 from ntuple.game.rng import mix, step, stream
 from ntuple.mcts.config import MCTSConfig
 from ntuple.mcts.search import make_search, search_tree
-from ntuple.mcts.tree import ROOT, make_tree
+from ntuple.mcts.tree import ROOT
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import VIEWS, Network, make_network
 from ntuple.tables.patterns import parse_network, view_cells
-from tests.ntuple.drivers import find, find_plainly, value_of
+from tests.ntuple.drivers import back, find, find_plainly, value_of
 from tests.slow import others_slow
 
 OTHERS = [name for name in GAMES if name != "2048"]
@@ -42,11 +41,6 @@ WORTHY = dataclasses.replace(GAMES["2584"], worth=tuple(3 * tile for tile in GAM
 def board_of(cells: np.ndarray, hint: int = 0) -> Board:
     state = State(tuple(map(tuple, cells.tolist())), hint, (1, 1, 0) if hint else ())
     return family_events.encode_state(state)
-
-
-def back(board: Board) -> Board:
-    """Return a board from a kernel as an argument of kernels."""
-    return Board(*map(np.uint64, board))
 
 
 @pytest.mark.parametrize("levels", others_slow([17, 20, 24, 32], 17, 32))
@@ -92,8 +86,8 @@ def test_a_turned_move_is_the_move_of_a_turned_board(game: str, shape: tuple[int
             source, after, points = turned_afterstate(rules, board, action)
             right, earned = family.afterstate(rules, board, action)
             assert points == earned
-            found = [decode(rules, back(one)) for one in (source, after)]
-            truth = [decode(rules, back(one)) for one in (board, right)]
+            found = [decode(rules, one) for one in (source, after)]
+            truth = [decode(rules, one) for one in (board, right)]
             symmetries = [lambda x: x, np.fliplr, np.flipud, lambda x: x[::-1, ::-1]]
             symmetries += [lambda x, turn=turn: turn(x).T for turn in symmetries[:4]] if shape[0] == shape[1] else []
             assert any(
@@ -121,7 +115,7 @@ def test_drawn_events_have_the_probabilities_of_the_definition(game: str) -> Non
     for _ in range(draws):
         rng = np.uint64(step(rng))
         drawn, points = family_events.spawn(rules, back(after), np.uint64(mix(rng)))
-        found = family_events.decode_state(rules, back(drawn))
+        found = family_events.decode_state(rules, drawn)
         counts[found] = counts.get(found, 0) + 1
         change = sum(map(sum, found.board)) - sum(map(sum, move.after.board))
         assert points == definition.place_points(change)
@@ -140,7 +134,7 @@ def test_a_game_begins_as_defined(game: str) -> None:
     rules = make_family_rules(definition, 4, 4)
     for number in range(50):
         board, _, points = opening(rules, np.uint64(stream(np.uint64(1), np.uint64(number))))
-        state = family_events.decode_state(rules, back(board))
+        state = family_events.decode_state(rules, board)
         levels = [level for row in state.board for level in row if level]
         assert len(levels) == definition.initial_tiles
         assert set(levels) <= set(definition.placed_levels)
@@ -158,13 +152,8 @@ RANDOM = {12: (94, 23, 14), 24: (193, 36, 45), 48: (408, 55, 35), 96: (929, 82, 
 GREEDY = {12: (106, 25, 5), 24: (234, 42, 25), 48: (520, 68, 41), 96: (1173, 106, 25), 192: (2804, 166, 4)}
 
 
-@pytest.mark.parametrize(
-    "known",
-    [
-        pytest.param(RANDOM, id="random", marks=pytest.mark.slow),
-        pytest.param(GREEDY, id="greedy", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [RANDOM, GREEDY], ids=["random", "greedy"])
 def test_simple_players_of_threes_score_as_those_of_the_course(known: dict[int, tuple[int, int, int]]) -> None:
     """The greedy player of the course makes the first of equal moves, as 1 ply does with all values 0."""
     rules = make_game_rules("threes-easy", 4, 4)
@@ -243,13 +232,15 @@ def exact(game: Game) -> tuple[Exact, FamilyRules, Network]:
 )
 def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
     solved, rules, network = exact(game)
-    memory, values = make_memory(rules, network, 8, 8), np.zeros(4, np.float32)
+    values = np.zeros(4, np.float32)
+    configs = [ExpectimaxConfig(plies=plies, leaf_bits=8, node_bits=8) for plies in (1, 2, 3)]
+    searches = [make_expectimax(rules, network, config) for config in configs]
     searched = 0
     for state in solved.states(40):
         board, truth = family_events.encode_state(state), solved.moves(state)
         expected = [float(truth[action]) if action in truth else -np.inf for action in range(4)]
-        for plies in (1, 2, 3):
-            search_moves(rules, network, None, make_expectimax(ExpectimaxConfig(plies=plies)), memory, board, values)
+        for search in searches:
+            search_moves(search, board, values)
             np.testing.assert_allclose(values, expected, rtol=1e-5)
         if len(truth) == 1:  # all simulations go through one move: each of its events is visited once
             ((action, _),) = truth.items()
@@ -258,17 +249,16 @@ def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
             after, _ = family.afterstate(rules, board, action)
             events = len(move.after.places) * family_events.count_placements(rules, back(after))
             config = MCTSConfig(simulations=2 + events, c=0.1, backup="expectimax")
-            tree = make_tree(rules, network, config.simulations)
-            search_tree(rules, network, make_search(config), tree, board, False)
-            assert tree.q_values[ROOT, action] == pytest.approx(float(truth[action]), rel=1e-5)
+            planned = make_search(rules, network, config)
+            search_tree(planned, board, False)
+            assert planned.tree.q_values[ROOT, action] == pytest.approx(float(truth[action]), rel=1e-5)
             searched += 1
     assert searched > 3
 
 
+BACKWARD = {"method": "lambda_return", "steps": 3, "direction": "backward"}
 TARGETS = [
-    {"method": "lambda_return", "steps": 3, "direction": "backward"},
-]
-MORE_TARGETS = [
+    BACKWARD,
     {"method": "delayed"},
     {"method": "expected"},
     {"method": "td"},
@@ -280,10 +270,11 @@ MORE_TARGETS = [
     {"method": "trace", "direction": "backward"},
     {"search": {"simulations": 2, "c": 0.0}},
 ]
-TARGETS += [pytest.param(target, marks=pytest.mark.slow) for target in MORE_TARGETS]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: "-".join(map(str, target.values()))[:30])
+@pytest.mark.parametrize(
+    "target", others_slow(TARGETS, BACKWARD), ids=lambda target: "-".join(map(str, target.values()))[:30]
+)
 def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(target: dict, monkeypatch) -> None:
     """After a training on 2x2 values of afterstates and the score of play are, on the whole, the exact ones."""
     for game in (WORTHY, ANYWHERE):
@@ -328,7 +319,7 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
     ]
     for start in kinds:
         plain = {"game": "threes", "network": ["0123"], "threads": 1, "start": start, "env_steps": 40_000}
-        plain |= {"report_env_steps": 40_000, "target": TARGETS[0]}  # with the history, which restarts need
+        plain |= {"report_env_steps": 40_000, "target": BACKWARD}  # with the history, which restarts need
         learner = NTupleLearner(from_plain(NTupleConfig, plain), seed=1)
         report = learner.advance()
         assert report["train/games"] < learner.progress["games"]
@@ -339,31 +330,6 @@ def test_all_starts_of_training_games_are_legal_positions() -> None:
             state = family_events.decode_state(learner._rules, board)
             assert 1 <= state.hint <= 4
             assert 1 <= sum(state.bag) <= 12
-
-
-@pytest.mark.parametrize(
-    ("mistake", "says"),
-    [
-        ({"game": "chess"}, "game is 'chess'; give one of: 2048, 2584, 2584-hard, threes"),
-        ({"game": "2584", "network": ["0123456"]}, "smaller tuples, or fewer levels: 24 values of a cell make 4,586,"),
-        (
-            {"game": "2584", "stages": ["top4"]},
-            "stages = 'top4': give ascending sets of tiles of 2584, such as 2584,4",
-        ),
-        ({"game": "2584", "stages": ["2584", "2048"]}, "stages = '2584,2048': give ascending sets of tiles of 2584"),
-        ({"game": "threes", "start": {"kind": "blocks"}}, "start.kind is 'blocks', which threes has not"),
-        (
-            {"game": "threes", "start": {"kind": "jump_start"}},
-            "start.jump_start.tiles is .*; give tiles from 3",
-        ),
-        ({"game": "2584", "levels": 33}, "levels is 33; give 0 to 32"),
-        ({"game": "threes-easy", "rows": 2, "columns": 3, "network": ["0"]}, "threes-easy begins with 9 tiles"),
-    ],
-)
-def test_what_a_game_has_not_is_refused(mistake: dict, says: str) -> None:
-    with pytest.raises(ValueError, match=says) as caught:
-        from_plain(NTupleConfig, mistake)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_checkpoint_of_another_game_is_refused(tmp_path) -> None:

@@ -1,5 +1,6 @@
 """Minimax and expectiminimax by plain recursion over the definition of a game (Guei 2023, sec. 5.2.2 and 5.4.5).
 
+chance           the game places the tiles
 minimax          the opponent chooses the cell, the tile and the next hint, but announces no bonus tile
 expectiminimax   the tile is drawn, the opponent chooses the cell, the next hint is drawn
 """
@@ -23,6 +24,8 @@ def worst(game: Game, after: Afterstate, kind: str, value_of: ValueOf, counts_po
     def value(event: Event) -> float:
         return event.points * counts_points + value_of(event.state)
 
+    if kind == "chance":
+        return sum(float(event.chance) * value(event) for event in game.events(after))
     if kind == "minimax":
         allowed = (event for event in game.events(after) if not _is_bonus(game, event))
         return min(map(value, allowed))

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from reference import rules
 
-MOST_CELLS = 6  # 2x3 has 8^6 boards
 SPAWNS = ((1, 0.9), (2, 0.1))  # level of the new tile, probability
 
 
@@ -49,14 +48,8 @@ def digits(numbers: np.ndarray, num_cells: int) -> np.ndarray:
 
 @functools.cache
 def solve(rows: int, columns: int) -> Exact:
-    """Compute the values of all boards of one size.
-
-    Raises:
-        ValueError: the board has more than MOST_CELLS cells.
-    """
+    """Compute the values of all boards of one size, of up to six cells: 2x3 has 8^6 boards."""
     num_cells = rows * columns
-    if num_cells > MOST_CELLS:
-        raise ValueError(f"board {rows}x{columns}: the tables are for up to {MOST_CELLS} cells")
     base = base_of(num_cells)
     cells = digits(np.arange(base**num_cells), num_cells)
     after, rewards, legal = (np.array(part) for part in zip(*moves(cells, rows, columns), strict=True))
@@ -88,16 +81,7 @@ def solve(rows: int, columns: int) -> Exact:
 
 
 def moves(cells: np.ndarray, rows: int, columns: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Compute the moves of boards.
-
-    Args:
-        cells: [B, cells] the boards.
-        rows: H.
-        columns: W.
-
-    Returns:
-        (number of the afterstate, reward, legal), each [B], for each action.
-    """
+    """Return (number of the afterstate, reward, legal), each [B], for each action on boards [B, cells]."""
     base = base_of(rows * columns)
     grid = np.arange(rows * columns).reshape(rows, columns)
     lines_of = {rules.UP: grid.T, rules.RIGHT: grid[:, ::-1], rules.DOWN: grid.T[:, ::-1], rules.LEFT: grid}

@@ -73,16 +73,7 @@ def plies(line: str) -> tuple[list[tuple[str, int | None]], str | None]:
 
 
 def judge(line: str, rows: int, columns: int) -> Verdict:
-    """Replay a game record and find its first mistake.
-
-    Args:
-        line: the record.
-        rows: H.
-        columns: W.
-
-    Returns:
-        The first mistake or None, the score, largest tile and number of moves up to it, and whether the game is over.
-    """
+    """Return the first mistake of a record or None, what was played up to it, and whether the game is over."""
     game, wrong_text = plies(line)
     gives_rewards = any(reward is not None for _, reward in game)
     board: rules.Board = ((0,) * columns,) * rows

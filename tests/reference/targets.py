@@ -15,16 +15,10 @@ def lambda_return(
     """Return the lambda-return at time t.
 
     Args:
-        t: time.
         rewards: [T] reward of the move at each time.
         dones: [T] whether this move ended the game.
         values: [T + 1].
-        discount: gamma.
-        td_lambda: lambda.
         steps: number of moves to look ahead at most; the return also ends at the last value.
-
-    Returns:
-        The lambda-return.
     """
     if steps == 0 or t == len(rewards):
         return values[t]

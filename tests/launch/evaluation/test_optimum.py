@@ -19,9 +19,9 @@ from ntuple.exact.solver import solve
 from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
 from ntuple.game.rollout import play_by_analysis, states_of
-from ntuple.learning.config import ExplorationConfig, StepSizeConfig
 from ntuple.tables.file_order import write_field
 from ntuple.tables.network import Network, make_network
+from ntuple.td.config import ExplorationConfig, StepSizeConfig
 from tests.muzero2048.toy_model import random_model, small_config
 from tests.settings import configured
 

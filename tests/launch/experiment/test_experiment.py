@@ -6,7 +6,7 @@ from toy import ToyConfig
 from launch.errors import UserError
 from launch.experiment.examples import examples_folder
 from launch.experiment.experiment import Experiment, RunConfig, changes, load_experiment, warn_without_effect
-from ntuple.learning.config import TargetConfig
+from ntuple.td.config import TargetConfig
 
 
 def test_the_file_and_the_defaults_make_the_experiment(toy_yaml: Path):

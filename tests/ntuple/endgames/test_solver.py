@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from reference import endgames, rules
 
-from ntuple.endgames.layout import Layout, arrangement_of, layer_and_place, make_layout, sum_of_lines
+from ntuple.endgames.layout import arrangement_of, layer_and_place, make_layout, sum_of_lines
 from ntuple.endgames.pattern import Pattern, parse_pattern
 from ntuple.endgames.solver import solve_layers
 from ntuple.endgames.table import EndgameTable
 from ntuple.game.bitboard import encode
+from tests.slow import others_slow
 
 PATTERNS = {
     "LLLL/LLLL/LLL./....": 16,
@@ -19,6 +20,7 @@ PATTERNS = {
     "LLLL/.SS./L.LL/LLLL": 8,
     "SS../LLLL/LLLL/..T.": 8,
 }
+LARGE = {"LLLL/LLLL/LL../....": 64, "LLLL/LLLL/L.../....": 64}  # six and seven free cells
 
 
 def solve(pattern: Pattern) -> EndgameTable:
@@ -46,35 +48,25 @@ def check(letters: str, tile: int, largest_sum: int | None = None) -> EndgameTab
     return table
 
 
-@pytest.mark.parametrize("letters", PATTERNS)
-def test_all_boards_of_small_patterns(letters: str) -> None:
-    check(letters, PATTERNS[letters])
+@pytest.mark.parametrize("letters", others_slow(PATTERNS | LARGE, *PATTERNS))
+def test_all_boards_equal_the_reference(letters: str) -> None:
+    check(letters, (PATTERNS | LARGE)[letters])
 
 
-@pytest.mark.parametrize(("letters", "most"), [("LLLL/LLLL/LLL./....", 20), ("LLLL/LLLL/SSS./...L", 20)])
-def test_boards_above_the_largest_sum_are_lost_and_not_in_the_table(letters: str, most: int) -> None:
-    bounded, whole = check(letters, 16, most), solve(parse_pattern(letters, 16))
-    assert bounded.layout.layers.tolist() == whole.layout.layers[: most // 2 + 2].tolist()
+@pytest.mark.parametrize("letters", ["LLLL/LLLL/LLL./....", "LLLL/LLLL/SSS./...L"])
+def test_boards_above_the_largest_sum_are_lost_and_not_in_the_table(letters: str) -> None:
+    bounded, whole = check(letters, 16, 20), solve(parse_pattern(letters, 16))
+    assert bounded.layout.layers.tolist() == whole.layout.layers[: 20 // 2 + 2].tolist()
     assert (whole.values[: bounded.layout.boards] > bounded.values).any()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("letters", "tile"), [("LLLL/LLLL/LL../....", 64), ("LLLL/LLLL/L.../....", 64)])
-def test_all_boards_of_six_and_seven_free_cells(letters: str, tile: int) -> None:
-    check(letters, tile)
-
-
-def test_eight_free_cells_as_an_independent_solver_found_them() -> None:
-    """Two small tiles on eight free cells: 64 is built with probability 0.993, and 128 with 0.795."""
-    layers = dict(solve_layers(*_with_layout("LLLL/LLLL/..../....", 64)))
-    assert layers[2].max() == pytest.approx(0.993, abs=0.001)
-    assert sum(layer.size for layer in layers.values()) == 6**8
-
-
-@pytest.mark.slow
-def test_eight_free_cells_to_128() -> None:
-    layers = dict(solve_layers(*_with_layout("LLLL/LLLL/..../....", 128)))
-    assert layers[2].max() == pytest.approx(0.795, abs=0.001)
+@pytest.mark.parametrize(("tile", "probability"), [(64, 0.993), pytest.param(128, 0.795, marks=pytest.mark.slow)])
+def test_eight_free_cells_as_an_independent_solver_found_them(tile: int, probability: float) -> None:
+    """The probability to build a tile from two small ones on eight free cells."""
+    pattern = parse_pattern("LLLL/LLLL/..../....", tile)
+    layers = dict(solve_layers(pattern, make_layout(pattern)))
+    assert layers[2].max() == pytest.approx(probability, abs=0.001)
+    assert sum(layer.size for layer in layers.values()) == pattern.target**8
 
 
 def test_each_board_has_a_place_of_its_own() -> None:
@@ -89,8 +81,3 @@ def test_each_board_has_a_place_of_its_own() -> None:
         places.add(layout.layers[layer] + place)
     assert places == set(range(layout.boards))
     assert layout.boards == 3 * pattern.target ** len(pattern.free)
-
-
-def _with_layout(letters: str, tile: int) -> tuple[Pattern, Layout]:
-    pattern = parse_pattern(letters, tile)
-    return pattern, make_layout(pattern)

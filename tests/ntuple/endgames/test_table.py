@@ -14,6 +14,7 @@ from ntuple.endgames.table import EndgameTable, bytes_of, solve_table
 from ntuple.game.bitboard import encode, make_rules
 from ntuple.game.episode import BOARD_HI, BOARD_LO, COLUMNS, RNG
 from ntuple.game.rollout import make_moves
+from ntuple.players.analysis import words_of
 
 PATTERN = parse_pattern("LLLL/LLLL/LL../....", 32)
 BOARD = np.array([[11, 10, 9, 8], [17, 12, 13, 7], [6, 5, 3, 2], [0, 0, 1, 2]])
@@ -161,7 +162,7 @@ def test_a_promise_is_kept(least: float, tmp_path: Path) -> None:
     boards = np.zeros((400_000, 4, 4), np.int64)
     boards[:, :2] = np.arange(16, 8, -1).reshape(2, 4)
     boards[:, 2:] = rng.integers(0, pattern.target, (len(boards), 2, 4))
-    words = np.stack([encode_words(boards & 15), encode_words(boards >> 4)], axis=1)
+    words = words_of(rules_4x4, boards.astype(np.uint8), np.zeros(len(boards), np.uint32), None)
     promises = table.look_up(words).max(axis=1)
     chosen = np.flatnonzero((promises >= least) & (promises < least + 0.01))[:4_000]
     assert len(chosen) > 1_000
@@ -178,7 +179,3 @@ def test_a_promise_is_kept(least: float, tmp_path: Path) -> None:
         make_moves(rules_4x4, going, actions, np.zeros(len(going), np.int64), np.zeros(len(going), np.int64))
     mean = promises[chosen].mean()
     assert built / len(chosen) == pytest.approx(mean, abs=5 * np.sqrt(mean * (1 - mean) / len(chosen)) + 2e-5)
-
-
-def encode_words(levels: np.ndarray) -> np.ndarray:
-    return (levels.reshape(-1, 16).astype(np.uint64) << 4 * np.arange(16, dtype=np.uint64)).sum(axis=1, dtype=np.uint64)

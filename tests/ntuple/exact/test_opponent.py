@@ -1,4 +1,4 @@
-"""Exact values against an opponent that places the tiles, compared with plain Python over each game's definition."""
+"""Exact values, also against an opponent that places the tiles, compared with plain Python over the definitions."""
 
 import functools
 import random
@@ -11,22 +11,12 @@ from reference import adversary as reference
 
 from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.known import find_game
-from ntuple.core.games.threes import LEVEL_OF
-from ntuple.exact.positions import LEVELS, board_of
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import solve
-from ntuple.game.bitboard import Board
-from ntuple.game.family_events import decode_state
+from tests.ntuple.exact.solutions import solution, state_of, threes_levels
 
 GAMES = ("2048", "2584", "threes")
 KINDS = ("minimax", "expectiminimax")
-NO_TILE = LEVELS + 1
-
-
-@functools.cache
-def solution(game: str, columns: int, kind: str, tile: int = NO_TILE) -> Solution:
-    solved = solve(2, columns, tile=tile, game=game, opponent=kind)
-    return Solution(2, columns, NO_TILE, tile, solved, game, kind)
 
 
 def recursion(rule: Game, kind: str, tile: int | None = None) -> tuple[reference.ValueOf, dict[State, float]]:
@@ -51,20 +41,17 @@ def recursion(rule: Game, kind: str, tile: int | None = None) -> tuple[reference
     return value_of, known
 
 
-def levels(text: str) -> np.ndarray:
-    return np.array([[LEVEL_OF[int(tile)] for tile in row.split()] for row in text.split("/")])
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["chance", *KINDS])
 @pytest.mark.parametrize("game", GAMES)
 def test_all_positions_of_2x2_are_those_of_plain_python(game: str, kind: str) -> None:
     """The probability of a tile too: its opponent plays for this probability alone."""
-    rule, asked = find_game(game, 2, 2), solution(game, 2, kind, 4)
+    rule, asked = find_game(game, 2, 2), solution(2, 2, tile=4, game=game, opponent=kind)
     value_of, known = recursion(rule, kind)
     reach_of, _ = recursion(rule, kind, tile=4)
     for opening in rule.openings(2, 2):
         value_of(opening.state)
     assert len(known) > 300
+    words, expected = [], []
     for state, value in known.items():
         found = asked.look_up(np.array(state.board), state.hint).state
         assert found is not None
@@ -72,20 +59,24 @@ def test_all_positions_of_2x2_are_those_of_plain_python(game: str, kind: str) ->
             pytest.approx(value, rel=1e-12),
             pytest.approx(reach_of(state), rel=1e-12),
         )
+        words.append(asked.state_word(np.array(state.board), state.hint))
+        expected.append(found.expected)
+        assert state_of(asked, words[-1]) == state
+    best = asked.move_values(np.array(words)).max(axis=1)
+    np.testing.assert_array_equal(np.where(best == -np.inf, 0, best), expected)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("game", GAMES)
 def test_all_positions_of_2x3_are_those_of_plain_python(game: str, kind: str) -> None:
-    asked = solution(game, 3, kind)
+    asked = solution(2, 3, game=game, opponent=kind)
     value_of, _ = recursion(find_game(game, 2, 3), kind)
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(100_000)  # as deep as the longest game
     try:
         for word, expected in zip(asked.solved.states, asked.solved.values.expected, strict=True):
-            state = decode_state(asked.rules, Board(*map(np.uint64, board_of(asked.rules, word))))
-            assert expected == pytest.approx(value_of(state), rel=1e-12)
+            assert expected == pytest.approx(value_of(state_of(asked, word)), rel=1e-12)
     finally:
         sys.setrecursionlimit(limit)
 
@@ -94,11 +85,11 @@ def test_all_positions_of_2x3_are_those_of_plain_python(game: str, kind: str) ->
 @pytest.mark.parametrize("game", GAMES)
 def test_values_of_2x3_follow_from_those_after_the_next_placement(game: str, kind: str) -> None:
     """A sample; the slow test above compares all of them."""
-    rule, asked = find_game(game, 2, 3), solution(game, 3, kind)
+    rule, asked = find_game(game, 2, 3), solution(2, 3, game=game, opponent=kind)
     words = asked.solved.states
     draw = random.Random(1)
     for place in draw.sample(range(len(words)), 60):
-        state = decode_state(asked.rules, Board(*map(np.uint64, board_of(asked.rules, words[place]))))
+        state = state_of(asked, words[place])
 
         def value_of(state: State) -> float:
             found = asked.look_up(np.array(state.board), state.hint).state
@@ -119,17 +110,17 @@ def test_values_of_2x3_follow_from_those_after_the_next_placement(game: str, kin
 )
 def test_minimax_of_threes_has_known_values(text: str, hint: int, last: int | None, value: float) -> None:
     """The greatest points that are sure on positions of table 28 of Guei 2023, found by another program."""
-    answer = solution("threes", 3, "minimax").look_up(levels(text), hint, last)
+    answer = solution(2, 3, game="threes", opponent="minimax").look_up(threes_levels(text), hint, last)
     worth = answer.state if last is None else answer.afterstate
     assert worth is not None
     assert worth.expected == value
 
 
 def test_a_saved_solution_keeps_its_opponent(tmp_path: Path) -> None:
-    solved = solution("2048", 2, "minimax")
+    solved = solution(2, 2, opponent="minimax")
     solved.save(tmp_path / "one.solution")
     assert Solution.load(tmp_path / "one.solution").opponent == "minimax"
     assert Solution.load(tmp_path / "one.solution").start() == solved.start()
-    assert solved.start().expected < solution("2048", 2, "expectiminimax").start().expected
+    assert solved.start().expected < solution(2, 2, opponent="expectiminimax").start().expected
     with pytest.raises(ValueError, match="there is no opponent 'nobody'; give one of: chance, minimax, expectiminimax"):
         solve(2, 2, opponent="nobody")

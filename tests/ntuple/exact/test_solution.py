@@ -15,8 +15,8 @@ from ntuple.exact.solution import CHUNK, Answer, Solution, Worth
 from ntuple.exact.solution_file import FORMAT, digest_of
 from ntuple.exact.solver import solve
 from ntuple.game.bitboard import encode
+from tests.ntuple.exact.solutions import NO_TILE, solution
 
-NO_TILE = LEVELS + 1
 GAMES = [(2, 2, NO_TILE, 4), (2, 3, 5, 4), (3, 2, 4, NO_TILE), (2, 4, 4, 4)]  # rows, columns, until, tile
 
 
@@ -59,11 +59,6 @@ def chance(board: rules.Board, value_of) -> Worth:
     found = [(float(p), value_of(rules.spawn(board, code))) for code, p in rules.chance_probabilities(board).items()]
     expected, reach = (sum(p * worth[i] for p, worth in found) for i in (0, 3))
     return Worth(expected, max(w.best for _, w in found), min(w.worst for _, w in found), reach)
-
-
-@functools.cache
-def solution(rows: int, columns: int, until: int = NO_TILE, tile: int = NO_TILE) -> Solution:
-    return Solution(rows, columns, until, tile, solve(rows, columns, until, tile))
 
 
 def word(board: rules.Board) -> int:

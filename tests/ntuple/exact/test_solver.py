@@ -5,57 +5,50 @@ import pytest
 from reference import exact, rules
 from reference.positions import as_board
 
-from ntuple.exact.positions import LEVELS
-from ntuple.exact.solution import Solution
-from ntuple.exact.solver import canonize, first_positions, solve
-from ntuple.game.bitboard import Board, decode, make_rules
+from ntuple.exact.positions import canonical
+from ntuple.exact.solver import first_positions, solve
+from ntuple.game.bitboard import Board, decode, encode, make_rules
+from tests.ntuple.exact.solutions import solution
 
 OPTIMA = {(2, 2): (110, 66.964149), (2, 3): (21_752, 480.258272), (3, 2): (21_752, 480.258272)}
-NO_TILE = LEVELS + 1
 
 
 @pytest.mark.parametrize("shape", OPTIMA)
 def test_positions_and_optima(shape: tuple[int, int]) -> None:
-    solved = solve(*shape)
-    assert solved.states.size == OPTIMA[shape][0]
+    asked = solution(*shape)
+    assert asked.solved.states.size == OPTIMA[shape][0]
     assert sum(p for p, _, _ in first_positions(make_rules(*shape), "2048")) == pytest.approx(1)
-    solution = Solution(*shape, NO_TILE, NO_TILE, solved)
-    assert solution.start().expected == pytest.approx(OPTIMA[shape][1], abs=1e-6)
+    assert asked.start().expected == pytest.approx(OPTIMA[shape][1], abs=1e-6)
 
 
 @pytest.mark.parametrize(("tiles", "worst"), [(((2, 4, 0), (0, 8, 2)), 36), (((2, 8, 0), (0, 0, 0)), 32)])
 def test_best_and_worst_follow_the_play_that_is_optimal_for_the_expected_value(tiles: rules.Board, worst: int) -> None:
     """Guei 2023, sec. 5.4.3. Play that maximised the worst value itself would have 4 points more."""
-    solution = Solution(2, 3, NO_TILE, NO_TILE, solve(2, 3))
     levels = np.array([[tile.bit_length() - 1 if tile else 0 for tile in row] for row in tiles])
-    state = solution.look_up(levels).state
+    state = solution(2, 3).look_up(levels).state
     assert state is not None
     assert state.worst == worst
-    start = solution.start()
+    start = solution(2, 3).start()
     assert (round(start.expected, 6), start.best, start.worst) == (480.258272, 1260, 40)
 
 
 def test_the_dense_solver_agrees() -> None:
     dense = exact.solve(2, 3)
-    game, solved = make_rules(2, 3), solve(2, 3)
+    game, solved = make_rules(2, 3), solution(2, 3).solved
     cells = np.stack([decode(game, Board(word, np.uint64(0))) for word in solved.states])
     np.testing.assert_allclose(dense.states[dense.number(cells)], solved.values.expected, rtol=1e-9)
     boards = dense.boards(np.flatnonzero(dense.reachable)).tolist()
     assert len({min(rules.symmetries(as_board(board))) for board in boards}) == solved.states.size
     afters = np.stack([decode(game, Board(word, np.uint64(0))) for word in solved.afters])
-    solution = Solution(2, 3, NO_TILE, NO_TILE, solved)
-    expected = [solution.look_up(after).afterstate.expected for after in afters]
+    expected = [solution(2, 3).look_up(after).afterstate.expected for after in afters]
     np.testing.assert_allclose(dense.afterstates[dense.number(afters)], expected, rtol=1e-9)
 
 
 def test_views_of_a_board_have_one_name() -> None:
     game = make_rules(3, 3)
     board = ((1, 2, 0), (0, 3, 1), (4, 0, 2))
-    words = [sum(cell << 4 * (4 * r + c) for r, row in enumerate(view) for c, cell in enumerate(row))
-             for view in rules.symmetries(board)]  # fmt: skip
-    codes = np.array(words, np.uint64)
-    canonize(game, codes)
-    assert set(codes.tolist()) == {min(words)}
+    words = [encode(np.array(view)).lo for view in rules.symmetries(board)]
+    assert {int(canonical(game, word)) for word in words} == {int(min(words))}
 
 
 def test_a_board_too_large_to_be_solved_is_refused() -> None:

@@ -7,9 +7,7 @@ import pytest
 
 from ntuple.core.games.known import find_game
 from ntuple.core.interfaces import Games
-from ntuple.exact.positions import LEVELS, board_of
-from ntuple.exact.solution import Solution
-from ntuple.exact.solver import solve
+from ntuple.exact.positions import board_of
 from ntuple.expectimax.adversary import Adversary, PlayerAgainst
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.player import ExpectimaxPlayer
@@ -19,31 +17,30 @@ from ntuple.game.family_events import decode_state
 from ntuple.game.rollout import states_of
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import Network, make_network
-from tests.ntuple.drivers import find
+from tests.ntuple.drivers import back, find
+from tests.ntuple.exact.solutions import solution
 
 
 @functools.cache
-def solved(game: str, kind: str) -> tuple[Solution, Network]:
-    """Return the solution of 2x2, and a network whose values are the exact ones."""
-    none = LEVELS + 1
-    solution = Solution(2, 2, none, none, solve(2, 2, game=game, opponent=kind), game, kind)
+def exact_network(game: str, kind: str) -> Network:
+    """Return a network whose values on 2x2 are the exact ones."""
+    asked = solution(2, 2, game=game, opponent=kind)
     others = {"game": game, "levels": 16} if game != "2048" else {}
     network = make_network("0123", 2, 2, 0.0, **others)
     rules, lookup = make_game_rules(game, 2, 2), make_lookup(network, 1)
-    for code in solution.solved.afters:
-        board = Board(*map(np.uint64, board_of(rules, code)))
-        worth = solution.look_up(decode(rules, board)).afterstate
+    for code in asked.solved.afters:
+        board = back(board_of(rules, code))
+        worth = asked.look_up(decode(rules, board)).afterstate
         assert worth is not None
         find(rules, network, board, lookup)
         # The eight views of a position share entries; each view of a symmetric board counts as often as it is read.
         entries = lookup.entries[:8]
         network.weights[np.unique(entries)] = worth.expected / 8
-    return solution, network
+    return network
 
 
 def play(game: str, kind: str, count: int, threads: int = 2, plies: int = 1) -> tuple[PlayerAgainst, Games]:
-    _, network = solved(game, kind)
-    rules = make_game_rules(game, 2, 2)
+    rules, network = make_game_rules(game, 2, 2), exact_network(game, kind)
     search = ExpectimaxConfig(plies=plies, opponent=kind)  # type: ignore[arg-type]
     adversary = Adversary(rules, network, search, threads)
     player = PlayerAgainst(rules, ExpectimaxPlayer(rules, network, search, threads), adversary)
@@ -54,11 +51,11 @@ def play(game: str, kind: str, count: int, threads: int = 2, plies: int = 1) -> 
 @pytest.mark.parametrize("game", ["2048", "2584"])
 def test_a_minimax_game_of_exact_values_earns_its_value(game: str) -> None:
     player, games = play(game, "minimax", 60)
-    solution, _ = solved(game, "minimax")
+    asked = solution(2, 2, game=game, opponent="minimax")
     for played in player.play_each(range(60), 3):
-        (lo, hi), *_ = states_of(solution.rules, played.opening, played.actions, played.spawns)
-        state = decode_state(solution.rules, Board(lo, hi))
-        worth = solution.look_up(np.array(state.board)).state
+        (lo, hi), *_ = states_of(asked.rules, played.opening, played.actions, played.spawns)
+        state = decode_state(asked.rules, Board(lo, hi))
+        worth = asked.look_up(np.array(state.board)).state
         assert worth is not None
         assert played.score == games.score[played.number] == worth.expected
     assert len(set(games.score.tolist())) > 1
@@ -68,7 +65,7 @@ def test_a_minimax_game_of_exact_values_earns_its_value(game: str) -> None:
 def test_expectiminimax_games_of_exact_values_earn_it_on_average() -> None:
     _, games = play("2048", "expectiminimax", 4000)
     error = games.score.std() / np.sqrt(len(games.score))
-    assert abs(games.score.mean() - solved("2048", "expectiminimax")[0].start().expected) < 4 * error
+    assert abs(games.score.mean() - solution(2, 2, opponent="expectiminimax").start().expected) < 4 * error
 
 
 @pytest.mark.parametrize("kind", [pytest.param("minimax", marks=pytest.mark.slow), "expectiminimax"])

@@ -11,13 +11,12 @@ from ntuple.core.games.known import find_game
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.opponent import least_value, worst_placement
 from ntuple.expectimax.search import search_moves
-from ntuple.expectimax.search_memory import Memory, make_memory, make_search
+from ntuple.expectimax.search_memory import Search, make_search
 from ntuple.game.any_game import AnyRules, afterstate, count_placements, make_game_rules
-from ntuple.game.bitboard import Board
 from ntuple.game.family_events import decode_state, encode_state
 from ntuple.tables.entries import make_lookup
 from ntuple.tables.network import Network
-from tests.ntuple.drivers import random_network, value_of
+from tests.ntuple.drivers import back, random_network, value_of
 
 # game, board, network, plies, positions
 SEARCHES = [("2048", (3, 3), "01,034,0124", 2, 12), ("threes", (3, 3), "01,034,0124", 3, 8)]
@@ -39,11 +38,6 @@ def positions(game: Game, rows: int, columns: int, count: int, least: int = 0) -
     return draw.sample(found, count)
 
 
-def back(board: Board) -> Board:
-    """Return a board from a kernel as an argument of kernels."""
-    return Board(*map(np.uint64, board))
-
-
 class Case:
     """A game with a network, in kernels and in plain Python."""
 
@@ -52,8 +46,10 @@ class Case:
         self.rules: AnyRules = make_game_rules(name, *shape)
         hints = {"game": name, "levels": 16, "hints": self.game.num_hints} if name != "2048" else {}
         self.network: Network = random_network(*shape, patterns, **hints)
-        self.memory: Memory = make_memory(self.rules, self.network, 8, 14)
         self._lookup = make_lookup(self.network, 1)
+
+    def search(self, kind: str, plies: int = 1) -> Search:
+        return make_search(self.rules, self.network, ExpectimaxConfig(plies=plies, opponent=kind, leaf_bits=8))
 
     def leaf(self, after: Afterstate) -> float:
         board = encode_state(State(after.board, after.hint, after.bag))
@@ -71,10 +67,10 @@ def test_equals_plain_recursion(
     """In Threes! some positions allow a bonus tile, which a minimax opponent never announces."""
     case, values = Case(name, shape, patterns), np.zeros(4, np.float32)
     least = 7 if name == "threes-far-side" else 0  # level of a 48
-    search = make_search(ExpectimaxConfig(plies=plies, opponent=kind))
+    search = case.search(kind, plies)
     for state in positions(case.game, *shape, count, least):
         expected = reference.moves(case.game, state, plies, kind, case.leaf)
-        search_moves(case.rules, case.network, None, search, case.memory, encode_state(state), values)
+        search_moves(search, encode_state(state), values)
         np.testing.assert_allclose(values, expected, rtol=1e-5, atol=2e-3)
 
 
@@ -82,15 +78,15 @@ def test_equals_plain_recursion(
 def test_a_bound_is_not_remembered_as_a_value(name: str, kind: str) -> None:
     """With a high alpha the search of an afterstate ends early; a later search of it finds its value."""
     case = Case(name, (3, 3), "01,034,0124")
-    arguments = (case.rules, case.network, None, make_search(ExpectimaxConfig(opponent=kind)), case.memory)
+    search = case.search(kind)
     for state in positions(case.game, *case.shape, 10):
         move = next(move for action in range(4) if (move := case.game.move(state, action)))
         after = encode_state(State(move.after.board))
         expected = reference.least(case.game, move.after, 2, kind, case.leaf)
         for above in (1e6, expected + 1, expected + 0.01):
-            assert least_value(*arguments, after, 2, np.float32(above)) <= np.float32(above)
+            assert least_value(search, after, 2, np.float32(above)) <= np.float32(above)
         for above in (expected - 0.01, -np.inf):
-            found = least_value(*arguments, after, 2, np.float32(above))
+            found = least_value(search, after, 2, np.float32(above))
             assert found == pytest.approx(expected, rel=1e-5, abs=2e-3)
 
 
@@ -99,13 +95,13 @@ def test_a_bound_is_not_remembered_as_a_value(name: str, kind: str) -> None:
 def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, kind: str) -> None:
     """It chooses among all placements, or among the cells for the tile that was drawn."""
     case = Case(*one[:3])
-    search = make_search(ExpectimaxConfig(plies=1, opponent=kind))
+    search = case.search(kind)
     for number, state in enumerate(positions(case.game, *case.shape, 12)):
         move = next(move for action in range(4) if (move := case.game.move(state, action)))
         action = next(action for action in range(4) if case.game.move(state, action))
         after, _ = afterstate(case.rules, encode_state(state), action)
         drawn = number % int(count_placements(case.rules, back(after)))
-        worst, level = worst_placement(case.rules, case.network, None, search, case.memory, back(after), drawn)
+        worst, level = worst_placement(search, back(after), drawn)
         values: dict[tuple, list[float]] = {}
         chosen: tuple = ()
         for event in case.game.events(move.after):
@@ -114,7 +110,7 @@ def test_the_opponent_places_the_tile_where_the_best_reply_is_worst(one: tuple, 
             best = max(reference.moves(case.game, event.state, 1, kind, case.leaf))
             share = 1.0 if kind == "minimax" else float(event.chance)  # all cells have equal chances
             values.setdefault(key, []).append(share * (event.points + (best if best > -np.inf else 0.0)))
-            if event.state == decode_state(case.rules, back(worst)):
+            if event.state == decode_state(case.rules, worst):
                 chosen = key
         assert chosen[1] == level
         rivals = [sum(found) for key, found in values.items() if kind == "minimax" or key[1] == level]

@@ -41,15 +41,10 @@ def test_the_library_reads_what_is_written(tmp_path: Path) -> None:
     mapped, header = map_safetensors(path)
     _equal(mapped, tensors)
     assert header == HEADER
-
-
-def test_tensors_are_aligned_in_the_file(tmp_path: Path) -> None:
-    tensors, path = _some_tensors(), tmp_path / "a.safetensors"
-    write_safetensors(path, tensors, HEADER)
     data = path.read_bytes()
     begin = 8 + int.from_bytes(data[:8], "little")
     entries = json.loads(data[8:begin])
-    for name, array in tensors.items():
+    for name, array in tensors.items():  # each one is aligned
         assert (begin + entries[name]["data_offsets"][0]) % array.dtype.itemsize == 0
 
 

@@ -136,7 +136,7 @@ def test_numbers_that_are_not_finite_are_refused_by_every_reader(tmp_path: Path)
     learner.save(tmp_path)
     for file, name in (("weights", "weights"), ("training", "second")):
         path = tmp_path / f"{file}.safetensors"
-        tensors, whole = load_tensors(path, CONFIG), path.read_bytes()
+        (tensors, _), whole = load_tensors(path, CONFIG), path.read_bytes()
         tensors[name][[3, 500, 4000]] = np.nan, np.inf, -np.inf
         save_tensors(path, tensors, CONFIG)
         for read in (learner.restore, lambda folder: load_stored(folder, CONFIG, with_memory=True)):

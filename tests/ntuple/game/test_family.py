@@ -9,13 +9,9 @@ import pytest
 from ntuple.core.games.definition import Game, State
 from ntuple.core.games.known import GAMES
 from ntuple.game import family, family_events
-from ntuple.game.bitboard import Board
+from tests.ntuple.drivers import back
 
 SHAPES = [(4, 4), (2, 3), (3, 2)]
-
-
-def of_kernel(board: Board) -> Board:
-    return Board(np.uint64(board.lo), np.uint64(board.hi))
 
 
 @pytest.mark.parametrize("game", GAMES.values(), ids=GAMES)
@@ -50,7 +46,7 @@ def test_a_random_game_has_the_moves_and_events_of_the_definition(game: Game, sh
         moves = [game.move(state, action) for action in range(4)]
         for action, move in enumerate(moves):
             after, points = family.afterstate(rules, board, action)
-            after = of_kernel(after)
+            after = back(after)
             if move is None:
                 assert after == board
                 continue
@@ -63,7 +59,7 @@ def test_a_random_game_has_the_moves_and_events_of_the_definition(game: Game, sh
             found: dict[State, float] = {}
             for bit, number in itertools.product(bits.values(), range(family_events.count_placements(rules, after))):
                 placed, chance, _ = family_events.placement(rules, after, np.uint64(bit), number)
-                key = family_events.decode_state(rules, of_kernel(placed))
+                key = family_events.decode_state(rules, placed)
                 found[key] = found.get(key, 0) + chance / len(bits)
             known: dict[State, float] = {}
             for event in game.events(move.after):
@@ -83,5 +79,5 @@ def test_turns_keep_the_draw(shape: tuple[int, int]) -> None:
     state = State(tuple(map(tuple, levels.tolist())), 4, (4, 3, 2))
     board = family_events.encode_state(state)
     for turn, turned in ((family.mirror, levels[:, ::-1]), (family.flip, levels[::-1])):
-        found = family_events.decode_state(rules, of_kernel(turn(rules, board)))
+        found = family_events.decode_state(rules, turn(rules, board))
         assert found == state._replace(board=tuple(map(tuple, turned.tolist())))

@@ -1,81 +1,60 @@
-import math
+from typing import Any
 
 import pytest
 
 from ntuple import NTupleConfig
-from ntuple.learning.config import (
-    BlocksConfig,
-    CarouselConfig,
-    ExplorationConfig,
-    JumpStartConfig,
-    StartConfig,
-    StepSizeConfig,
-    TargetConfig,
-    TargetSearchConfig,
-)
-from tests.settings import configured
+from ntuple.core.settings import from_plain
+
+JUMP = {"kind": "jump_start"}
+STATES, MINIMAX = {"values": "state"}, {"opponent": "minimax"}
 
 
 @pytest.mark.parametrize(
-    ("part", "mistake", "says"),
+    ("mistake", "says"),
     [
-        (NTupleConfig, {"rows": 5}, "rows is 5; give 1 to 4"),
-        (NTupleConfig, {"network": "4x7"}, "network '4x7'"),
-        (NTupleConfig, {"rows": 2, "columns": 2}, "leaves the 2x2 board"),
-        (TargetConfig, {"method": "delayed", "direction": "backward"}, "set target.method = trace"),
-        (TargetConfig, {"method": "expected", "rectified": "relu"}, "expected updates are forward and not rectified"),
-        (StepSizeConfig, {"alpha_steps": (0.5,)}, r"alpha_steps\[0\] is 0.5; give a pair of numbers"),
-        (StepSizeConfig, {"alpha_steps": [[0.5, 0.1], [0.75]]}, r"alpha_steps\[1\]\[1\] is missing"),
+        ({"rows": 5}, "rows is 5; give 1 to 4"),
+        ({"network": "4x7"}, "network '4x7'"),
+        ({"rows": 2, "columns": 2}, "leaves the 2x2 board"),
+        ({"stages": [16384, 8192]}, "stages = '16384,8192'"),
+        ({"stages": [0, 64], "frozen_stages": 2}, "frozen_stages is 2; give a number below the 2 of"),
+        ({"frozen_tuples": 4}, "frozen_tuples is 4; give a number below the 4 tuples"),
+        ({"promotion": "inter"}, "promotion is 'inter'; give intra, or set stages"),
+        ({"target": {"method": "delayed", "direction": "backward"}}, "set target.method = trace"),
+        ({"target": {"method": "expected", "rectified": "relu"}}, "expected updates are forward and not rectified"),
+        ({"target": {"method": "n_step", "search": {"simulations": 2}}}, "method is 'n_step'; give td, forward"),
+        ({"step_size": {"alpha_steps": [[0.5, 0]]}}, r"alpha_steps\[0\]\[1\] is 0; give a number in \(0, 2\]"),
+        ({"step_size": {"alpha_steps": [[0.75, 0.1], [0.5, 0.01]]}}, "give ascending shares"),
+        ({"start": {"kind": "boundary"}}, "start.kind is 'boundary', which needs frozen stages"),
+        ({"start": {"kind": "carousel"}}, "start.kind is 'carousel', which needs stages"),
+        ({"start": {"carousel": {"stages": "many"}}}, r"start.carousel.stages is \('many',\); give ascending"),
+        ({"start": {"blocks": {"tile": 48}}}, "start.blocks.tile is 48; give a power of 2"),
+        ({"start": JUMP, "rows": 2, "columns": 2, "network": "01"}, "at most 1 tiles on a board of 2x2"),
         (
-            StepSizeConfig,
-            {"alpha_steps": [[0.5, math.nan]]},
-            r"alpha_steps\[0\]\[1\] is nan; give a number in \(0, 2\]",
-        ),
-        (StepSizeConfig, {"alpha_steps": ((0.5, 0),)}, r"alpha_steps\[0\]\[1\] is 0; give a number in \(0, 2\]"),
-        (StepSizeConfig, {"alpha_steps": ((0.75, 0.1), (0.5, 0.01))}, "give ascending shares"),
-        (
-            NTupleConfig,
-            {"start": StartConfig(carousel=CarouselConfig(stages=("many",)))},
-            r"start.carousel.stages is \('many',\); give ascending",
-        ),
-        (
-            NTupleConfig,
-            {"start": StartConfig(kind="jump_start", jump_start=JumpStartConfig(tiles=(4096, 3)))},
+            {"start": JUMP | {"jump_start": {"tiles": [4096, 3]}}},
             r"start.jump_start.tiles is \(4096, 3\); give tiles from 8 to 131072, such as \[4096, 2048\]",
         ),
-        (NTupleConfig, {"stages": (16384, 8192)}, "stages = '16384,8192'"),
+        (STATES | {"target": {"method": "n_step"}}, "leave out target"),
+        (STATES | {"start": {"kind": "restart"}}, "leave out start"),
+        (STATES | {"promotion": "intra"}, "leave out promotion"),
+        ({"values": "action", "network": "01234567"}, "too large with 8 cells"),
+        (MINIMAX | STATES, "opponent is 'minimax'; give chance, or leave out values"),
+        (MINIMAX | {"target": {"method": "expected"}}, "opponent is 'minimax'; give chance, or leave out target"),
         (
-            TargetConfig,
-            {"method": "n_step", "search": TargetSearchConfig(simulations=2)},
-            "target.method is 'n_step'; give td, forward",
+            MINIMAX | {"target": {"search": {"simulations": 5}}},
+            "opponent is 'minimax'; give chance, or leave out target",
         ),
-        (NTupleConfig, {"frozen_tuples": 4}, "frozen_tuples is 4; give a number below the 4 tuples"),
-        (NTupleConfig, {"stages": (0, 64), "frozen_stages": 2}, "frozen_stages is 2; give a number below the 2 of"),
-        (NTupleConfig, {"promotion": "inter"}, "promotion is 'inter'; give intra, or set stages"),
-        (BlocksConfig, {"tile": 48}, "start.blocks.tile is 48; give a power of 2"),
-        (NTupleConfig, {"start": StartConfig(kind="boundary")}, "start.kind is 'boundary', which needs frozen stages"),
-        (NTupleConfig, {"start": StartConfig(kind="carousel")}, "start.kind is 'carousel', which needs stages"),
-        (
-            NTupleConfig,
-            {"start": StartConfig(kind="jump_start"), "rows": 2, "columns": 2, "network": "01"},
-            "at most 1 tiles on a board of 2x2",
-        ),
+        # Other games.
+        ({"game": "chess"}, "game is 'chess'; give one of: 2048, 2584, 2584-hard, threes"),
+        ({"game": "2584", "network": "0123456"}, "smaller tuples, or fewer levels: 24 values of a cell make 4,586,"),
+        ({"game": "2584", "stages": "top4"}, "stages = 'top4': give ascending sets of tiles of 2584, such as 2584,4"),
+        ({"game": "2584", "stages": [2584, 2048]}, "stages = '2584,2048': give ascending sets of tiles of 2584"),
+        ({"game": "2584", "levels": 33}, "levels is 33; give 0 to 32"),
+        ({"game": "threes", "start": {"kind": "blocks"}}, "start.kind is 'blocks', which threes has not"),
+        ({"game": "threes", "start": JUMP}, "start.jump_start.tiles is .*; give tiles from 3"),
+        ({"game": "threes-easy", "rows": 2, "columns": 3, "network": "0"}, "threes-easy begins with 9 tiles"),
     ],
 )
-def test_mistakes_are_refused_by_name(part: type, mistake: dict[str, object], says: str) -> None:
+def test_mistakes_are_refused_by_name(mistake: dict[str, Any], says: str) -> None:
     with pytest.raises(ValueError, match=says) as caught:
-        configured(part, **mistake)
+        from_plain(NTupleConfig, mistake)
     assert "\n" not in str(caught.value)
-
-
-def test_where_the_adaptive_rule_starts() -> None:
-    configs = [NTupleConfig(env_steps=1000, step_size=StepSizeConfig(adaptive_fraction=p)) for p in (0.0, 0.1, 1.0)]
-    assert [config.adaptive_starts for config in configs] == [1000, 900, 0]
-
-
-def test_rates_fall_by_steps_and_exploration_linearly() -> None:
-    # The step-size decay of Guei 2023, sec. 3.3.1.
-    size = StepSizeConfig(alpha=0.1, alpha_steps=((0.5, 0.01), (0.75, 0.001)), adaptive_fraction=0.0)
-    config = NTupleConfig(env_steps=1000, step_size=size, exploration=ExplorationConfig(epsilon=0.1, decay=0.5))
-    assert [config.alpha_at(move) for move in (0, 499, 500, 749, 750, 999)] == [0.1, 0.1, 0.01, 0.01, 0.001, 0.001]
-    assert [config.exploration_at(move) for move in (0, 250, 500, 900)] == [1.0, 0.5, 0.0, 0.0]

@@ -9,9 +9,9 @@ from reference import rules
 from ntuple import NTupleConfig, NTupleLearner
 from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
-from ntuple.learning.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.tables.file_order import read_field
 from ntuple.tables.patterns import parse_network
+from ntuple.td.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.td.state_and_q import KINDS
 from tests.ntuple.drivers import to_reference
 from tests.ntuple.learning.trainings import SMALL, TC, TD, learn
@@ -29,33 +29,24 @@ def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
     return total
 
 
-@pytest.mark.parametrize(
-    ("adaptive", "epsilon", "method", "start", "board"),
-    [
-        pytest.param(False, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
-        pytest.param(True, 0.0, "td", "normal", {}, marks=pytest.mark.slow),
-        pytest.param(False, 0.5, "td", "normal", {}, marks=pytest.mark.slow),
-        (True, 0.5, "td", "normal", {}),
-        pytest.param(False, 0.5, "expected", "normal", {}, marks=pytest.mark.slow),
-        pytest.param(
-            True, 0.0, "td", "restart", {}, marks=pytest.mark.slow
-        ),  # restarts need the history of whole games
-        pytest.param(False, 0.5, "td", "normal", {"symmetry": False}, marks=pytest.mark.slow),
-        pytest.param(True, 0.0, "expected", "restart", {"symmetry": False}, marks=pytest.mark.slow),
-        pytest.param(
-            False,
-            0.5,
-            "td",
-            "normal",
-            {"symmetry": False, "rows": 2, "network": ("012", "0134")},
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(False, 0.0, "td", "normal", {"rows": 2, "network": ("012", "0134")}, marks=pytest.mark.slow),
-    ],
-)
-def test_learning_move_by_move_equals_the_reference(
-    adaptive: bool, epsilon: float, method: str, start: str, board: dict[str, Any]
-) -> None:
+NO_VIEWS, OBLONG = {"symmetry": False}, {"rows": 2, "network": ("012", "0134")}
+CASES = [  # whether TC learns, epsilon, method, start, board
+    (False, 0.0, "td", "normal", {}),
+    (True, 0.0, "td", "normal", {}),
+    (False, 0.5, "td", "normal", {}),
+    (True, 0.5, "td", "normal", {}),
+    (False, 0.5, "expected", "normal", {}),
+    (True, 0.0, "td", "restart", {}),  # restarts need the history of whole games
+    (False, 0.5, "td", "normal", NO_VIEWS),
+    (True, 0.0, "expected", "restart", NO_VIEWS),
+    (False, 0.5, "td", "normal", NO_VIEWS | OBLONG),
+    (False, 0.0, "td", "normal", OBLONG),
+]
+
+
+@pytest.mark.parametrize("case", others_slow(CASES, CASES[3]))
+def test_learning_move_by_move_equals_the_reference(case: tuple[bool, float, str, str, dict[str, Any]]) -> None:
+    adaptive, epsilon, method, start, board = case
     config = replace(
         SMALL, **board, report_env_steps=1, env_steps=700, v_init=30.0, step_size=TC if adaptive else TD,
         exploration=ExplorationConfig(epsilon), target=TargetConfig(method),

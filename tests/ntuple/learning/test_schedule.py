@@ -2,9 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ntuple import NTupleLearner
-from ntuple.learning.config import StepSizeConfig
+from ntuple import NTupleConfig, NTupleLearner
+from ntuple.learning.schedule import exploration_at, learning_rate_at
 from ntuple.tables.file_order import read_field
+from ntuple.td.config import ExplorationConfig, StepSizeConfig
 from ntuple.td.step_sizes import SECOND
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 
@@ -41,3 +42,17 @@ def test_pure_tc_has_no_td_phase_and_pure_td_no_memory() -> None:
     learner = NTupleLearner(replace(SMALL, step_size=TD), 1)
     assert all(r["td/coherence"] == 0 for r in learn(learner))
     assert learner.network.memory.size == 0
+
+
+def test_where_the_adaptive_rule_starts() -> None:
+    configs = [NTupleConfig(env_steps=1000, step_size=StepSizeConfig(adaptive_fraction=p)) for p in (0.0, 0.1, 1.0)]
+    assert [config.adaptive_starts for config in configs] == [1000, 900, 0]
+
+
+def test_rates_fall_by_steps_and_exploration_linearly() -> None:
+    # The step-size decay of Guei 2023, sec. 3.3.1.
+    size = StepSizeConfig(alpha=0.1, alpha_steps=((0.5, 0.01), (0.75, 0.001)), adaptive_fraction=0.0)
+    config = NTupleConfig(env_steps=1000, step_size=size, exploration=ExplorationConfig(epsilon=0.1, decay=0.5))
+    rates = [learning_rate_at(config, move, False) for move in (0, 499, 500, 749, 750, 999)]
+    assert rates == [0.1, 0.1, 0.01, 0.01, 0.001, 0.001]
+    assert [exploration_at(config, move) for move in (0, 250, 500, 900)] == [(0.1, 0.0), (0.05, 0.0), (0, 0), (0, 0)]

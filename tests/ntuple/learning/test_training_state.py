@@ -5,22 +5,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ntuple import NTupleLearner, NTuplePlayer, load_ntuple_player, load_weights
+from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, load_ntuple_player, load_weights
 from ntuple.files.checkpoint_file import FORMAT
 from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
 from ntuple.learning import threads
-from ntuple.learning.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
 from ntuple.tables.file_order import read_field
+from ntuple.td.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
 from ntuple.td.kernel import Training, train
+from ntuple.td.state_and_q import KINDS
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 from tests.slow import others_slow
 
+FAST = (CAROUSEL, "restart, backward, stages", "averaged, promoted")
+VALUES = {kind: replace(SMALL, values=kind, exploration=ExplorationConfig(epsilon=0.1)) for kind in ("state", "action")}
 
-@pytest.mark.parametrize("name", others_slow(METHODS, CAROUSEL, "restart, backward, stages", "averaged, promoted"))
+
+@pytest.mark.parametrize("name", [*others_slow(METHODS, *FAST), *VALUES])
 def test_save_and_restore_continue_to_the_bit(tmp_path: Path, name: str) -> None:
-    config = METHODS[name]
+    config = (METHODS | VALUES)[name]
     for stop in (1, 3):  # in the first and in the second half of the budget
         whole = NTupleLearner(config, seed=2)
         reports = learn(whole)
@@ -118,12 +122,13 @@ def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path,
     np.testing.assert_array_equal(load_ntuple_player(tmp_path, config).play(20, 3).score, played.score)
 
 
-def test_load_player_plays_like_the_learner(tmp_path: Path) -> None:
-    learner = NTupleLearner(SMALL, seed=4)
+@pytest.mark.parametrize("config", [SMALL, *VALUES.values()], ids=KINDS)
+def test_load_player_plays_like_the_learner(tmp_path: Path, config: NTupleConfig) -> None:
+    learner = NTupleLearner(config, seed=4)
     learn(learner)
     learner.save(tmp_path)
     (tmp_path / "training.safetensors").unlink()  # a player needs only the weights
-    saved, own = load_ntuple_player(tmp_path, SMALL).play(50, 3), learner.player().play(50, 3)
+    saved, own = load_ntuple_player(tmp_path, config).play(50, 3), learner.player().play(50, 3)
     np.testing.assert_array_equal(saved.score, own.score)
 
 
@@ -132,6 +137,8 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     learner.save(tmp_path)
     with pytest.raises(ValueError, match="network = '012,0134', but the config says '012'"):
         load_ntuple_player(tmp_path, replace(SMALL, network="012"))
+    with pytest.raises(ValueError, match="values = 'afterstate', but the config says 'state'"):
+        load_ntuple_player(tmp_path, replace(SMALL, values="state"))
     with pytest.raises(ValueError, match="saved by 1 threads"):
         NTupleLearner(replace(SMALL, threads=2), 1).restore(tmp_path)
     weights = tmp_path / "weights.safetensors"

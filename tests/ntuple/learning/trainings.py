@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.learning.config import (
-    AverageConfig,
+from ntuple.learning.config import AverageConfig
+from ntuple.td.config import (
     BlocksConfig,
     ExplorationConfig,
     StartConfig,

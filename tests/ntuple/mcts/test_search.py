@@ -18,7 +18,7 @@ from ntuple.game.rollout import open_game
 from ntuple.mcts.play import choose_move
 from ntuple.mcts.player import SEARCH_STREAMS
 from ntuple.mcts.search import make_search, search_tree
-from ntuple.mcts.tree import NONE, MCTSTree, afterstate_of, block_size, keep, make_tree, state_of
+from ntuple.mcts.tree import NONE, MCTSTree, afterstate_of, block_size, keep, state_of
 from ntuple.tables.network import Network, make_network
 from tests.ntuple.drivers import exact_network, random_network, to_board, to_reference, value
 from tests.slow import others_slow
@@ -28,11 +28,9 @@ SEED = 9
 
 def searched(rules: Rules, network: Network, config: MCTSConfig, board: game.Board) -> MCTSTree:
     """Return the tree of the kernel, with the random numbers that `analyse` has for SEED."""
-    tree = make_tree(rules, network, config.simulations)
-    player = MCTSPlayer(rules, network, config, threads=1)
-    tree.rng[0] = player.new_tree(SEED, 0).rng[0]
-    search_tree(rules, network, make_search(config), tree, to_board(board), False)
-    return tree
+    search = MCTSPlayer(rules, network, config, threads=1).new_search(SEED, 0)
+    search_tree(search, to_board(board), False)
+    return search.tree
 
 
 def plain_search(rules: Rules, network: Network, config: MCTSConfig) -> reference.Search:
@@ -67,6 +65,18 @@ def states_below(
             yield from states_below(rules, tree, below[spawned.board], spawned)
 
 
+def assert_equal_nodes(rules: Rules, tree: MCTSTree, plain: reference.Search, root: reference.State) -> int:
+    """Check legal moves, visits and Q of all nodes of a kernel's tree; return their number."""
+    nodes = list(states_below(rules, tree, 0, root))
+    assert len(nodes) == tree.used[0]
+    for node, state in nodes:
+        assert [tree.rewards[node, a] >= 0 for a in game.ACTIONS] == [a in state.moves for a in game.ACTIONS]
+        for action, move in state.moves.items():
+            assert tree.visits[node, action] == len(move.returns)
+            assert tree.q_values[node, action] == pytest.approx(plain.q(move), rel=1e-9, abs=1e-6)
+    return len(nodes)
+
+
 SEARCHES = [
     {"backup": "mean", "c": 0.0},
     {"backup": "mean", "c": 0.1},
@@ -86,20 +96,13 @@ def test_equals_plain_python_node_by_node(rows: int, columns: int, simulations: 
     for board in spread_boards(rows, columns, 8):
         plain = plain_search(rules, network, config)
         root = plain.run(board, simulations)
-        tree = searched(rules, network, config, board)
-        nodes = list(states_below(rules, tree, 0, root))
-        assert len(nodes) == tree.used[0]
-        for node, state in nodes:
-            assert [tree.rewards[node, a] >= 0 for a in game.ACTIONS] == [a in state.moves for a in game.ACTIONS]
-            for action, move in state.moves.items():
-                assert tree.visits[node, action] == len(move.returns)
-                assert tree.q_values[node, action] == pytest.approx(plain.q(move), rel=1e-9, abs=1e-6)
+        assert_equal_nodes(rules, searched(rules, network, config, board), plain, root)
 
 
 @kernel
-def drawn_moves(search, tree, moves):
+def drawn_moves(settings, tree, moves):
     for i in range(moves.size):
-        moves[i] = choose_move(search, tree)
+        moves[i] = choose_move(settings, tree)
 
 
 def analyse(player: MCTSPlayer, boards: list[game.Board]) -> Analysis:
@@ -153,13 +156,7 @@ def test_kept_tree_is_what_was_below_the_move(settings: dict[str, Any]) -> None:
                 row[AFTER_LO], row[AFTER_HI] = to_board(move.after)
                 row[BOARD_LO], row[BOARD_HI] = to_board(state.board)
                 assert keep(rules, tree, row)
-                nodes = list(states_below(rules, tree, 0, state))
-                assert len(nodes) == tree.used[0]
-                kept += len(nodes)
-                for node, below in nodes:
-                    for action, one in below.moves.items():
-                        assert tree.visits[node, action] == len(one.returns)
-                        assert tree.q_values[node, action] == pytest.approx(plain.q(one), rel=1e-9, abs=1e-6)
+                kept += assert_equal_nodes(rules, tree, plain, state)
     assert kept > 300
 
 
@@ -185,12 +182,12 @@ def test_stopping_early_changes_no_move() -> None:
     rules, network, config = make_rules(3, 3), random_network(), MCTSConfig(simulations=200, c=0.05, backup="mean")
     stopped = 0
     for board in spread_boards(3, 3, 60):
-        tree, early = (make_tree(rules, network, 200) for _ in range(2))
-        search_tree(rules, network, make_search(config), tree, to_board(board), False)
-        made = search_tree(rules, network, make_search(config), early, to_board(board), True)
+        whole, early = (make_search(rules, network, config) for _ in range(2))
+        search_tree(whole, to_board(board), False)
+        made = search_tree(early, to_board(board), True)
         moves = [np.zeros(1, np.int64) for _ in range(2)]
-        for one, move in zip((tree, early), moves, strict=True):
-            drawn_moves(make_search(config), one, move)
+        for one, move in zip((whole, early), moves, strict=True):
+            drawn_moves(one.settings, one.tree, move)
         assert moves[0] == moves[1]
         stopped += made < 200
     assert stopped > 20
@@ -209,7 +206,7 @@ def test_moves_are_drawn_by_their_visits() -> None:
                 continue
             weights = np.array([n**z if n > 0 and n >= r_th * visits.max() else 0.0 for n in visits])
             moves = np.zeros(20_000, np.int64)
-            drawn_moves(make_search(config), tree, moves)
+            drawn_moves(make_search(rules, network, config).settings, tree, moves)
             shares = np.bincount(moves, minlength=4) / moves.size
             np.testing.assert_allclose(shares, weights / weights.sum(), atol=0.02)
             cases += 0.05 < shares.max() < 0.95
@@ -219,11 +216,10 @@ def test_moves_are_drawn_by_their_visits() -> None:
 def test_time_limit() -> None:
     rules, network = make_rules(4, 4), random_network(4, 4, "0123,4567")
     config = MCTSConfig(simulations=50_000, seconds=0.002)
-    tree, board = make_tree(rules, network, 50_000), to_board(spread_boards(4, 4, 3)[1])
-    search_tree(rules, network, make_search(MCTSConfig(simulations=2)), tree, board, False)  # compiles
-    clear_all = make_tree(rules, network, 50_000)
+    board, search = to_board(spread_boards(4, 4, 3)[1]), make_search(rules, network, config)
+    search_tree(make_search(rules, network, MCTSConfig(simulations=2)), board, False)  # compiles
     began = time.perf_counter()
-    made = search_tree(rules, network, make_search(config), clear_all, board, False)
+    made = search_tree(search, board, False)
     assert 1 < made < 50_000
     assert time.perf_counter() - began < 1.0
 
@@ -244,7 +240,7 @@ def test_searches_do_not_draw_the_spawns_of_the_game() -> None:
     player = MCTSPlayer(make_rules(3, 3), network, MCTSConfig(), 1)
     row = np.zeros(COLUMNS, np.uint64)
     open_game(make_rules(3, 3), 4, number, row)
-    distance = int(player.new_tree(4, number).rng[0]) - int(row[RNG])
+    distance = int(player.new_search(4, number).tree.rng[0]) - int(row[RNG])
     steps = distance * pow(GAMMA, -1, WORD) % WORD
     assert min(steps, WORD - steps) > 2**40
 

@@ -112,21 +112,23 @@ def test_the_learner_pins_its_threads_and_spreads_its_tables(monkeypatch: pytest
     assert spread == [weights, 0, 2 * weights]  # the weights, no memory, and then E and A of TC
 
 
+def make_nodes(folder: Path, monkeypatch: pytest.MonkeyPatch, cores_of_nodes: dict[int, str]) -> None:
+    """Let the files of a folder say which cores each memory node has."""
+    for node, cores in cores_of_nodes.items():
+        (folder / f"node{node}").mkdir()
+        (folder / f"node{node}" / "cpulist").write_text(f"{cores}\n")
+    monkeypatch.setattr(cpu_placement, "NODES", folder)
+
+
 def test_the_nodes_of_this_process_are_those_of_its_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     core = min(os.sched_getaffinity(0))
-    for node, cores in ((0, "1000-1003"), (1, f"998,{core}"), (11, f"{core}-{core + 2}"), (12, "")):
-        (tmp_path / f"node{node}").mkdir()
-        (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
+    make_nodes(tmp_path, monkeypatch, {0: "1000-1003", 1: f"998,{core}", 11: f"{core}-{core + 2}", 12: ""})
     (tmp_path / "node_ids").mkdir()
-    monkeypatch.setattr(cpu_placement, "NODES", tmp_path)
     assert own_nodes() == [1, 11]
 
 
 def test_cores_of_one_node_are_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    for node, cores in ((0, "0,2,4"), (1, "1,3,5")):
-        (tmp_path / f"node{node}").mkdir()
-        (tmp_path / f"node{node}" / "cpulist").write_text(f"{cores}\n")
-    monkeypatch.setattr(cpu_placement, "NODES", tmp_path)
+    make_nodes(tmp_path, monkeypatch, {0: "0,2,4", 1: "1,3,5"})
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2, 3, 4})
     assert cores_by_node() == [0, 2, 4, 1, 3]
 

@@ -12,7 +12,7 @@ from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.stages import SCHEMES, make_stages
 from ntuple.td.step_sizes import TD, update
-from tests.ntuple.drivers import entries, step_size, to_board, value
+from tests.ntuple.drivers import board_of_tiles, entries, step_size, to_board, value
 
 # Matsuzaki 2017, sec. 4.1: a stage begins when a set of tiles, here in units of 1024, first appears in a game.
 CONDITIONS = {
@@ -26,13 +26,8 @@ CONDITIONS = {
 }
 
 
-def _board(tiles: list[int]) -> rules.Board:
-    cells = [tile.bit_length() - 1 for tile in tiles] + [0] * (16 - len(tiles))
-    return tuple(tuple(cells[4 * row : 4 * row + 4]) for row in range(4))
-
-
 def _stage(text: str, tiles: list[int]) -> int:
-    return int(stage_of(make_stages(text), to_board(_board(tiles))))
+    return int(stage_of(make_stages(text), board_of_tiles(tiles)))
 
 
 @pytest.mark.parametrize("scheme", CONDITIONS)

@@ -8,9 +8,6 @@ from ntuple.core.games.definition import encode_draw
 from ntuple.core.games.known import find_game
 from ntuple.core.opponents import OpponentName
 from ntuple.core.settings import from_plain
-from ntuple.exact.positions import LEVELS
-from ntuple.exact.solution import Solution
-from ntuple.exact.solver import solve
 from ntuple.expectimax.adversary import Adversary, PlayerAgainst
 from ntuple.expectimax.config import ExpectimaxConfig
 from ntuple.expectimax.player import ExpectimaxPlayer
@@ -18,8 +15,7 @@ from ntuple.game.any_game import make_game_rules, place_points
 from ntuple.game.bitboard import Board
 from ntuple.game.family_events import decode_state
 from ntuple.game.rollout import states_of
-
-NONE = LEVELS + 1
+from tests.ntuple.exact.solutions import solution
 
 
 @pytest.mark.parametrize(
@@ -44,13 +40,12 @@ def test_training_finds_the_exact_values(game: str, kind: OpponentName, error: f
     rules, network = make_game_rules(game, 2, 2), learner.network
     search = ExpectimaxConfig(plies=1, opponent=kind)
     player = PlayerAgainst(rules, ExpectimaxPlayer(rules, network, search, 1), Adversary(rules, network, search, 1))
-    solution = Solution(2, 2, NONE, NONE, solve(2, 2, game=game, opponent=kind), game, kind)
     has_hints = find_game(game).num_hints > 1
     for played in player.play_each(range(40), 3):
         (lo, hi), *_ = states_of(rules, played.opening, played.actions, played.spawns)
         state = decode_state(rules, Board(lo, hi))
         board = np.array(state.board, np.uint8)
-        worth = solution.look_up(board, state.hint).state
+        worth = solution(2, 2, game=game, opponent=kind).look_up(board, state.hint).state
         assert worth is not None
         draws = np.array([encode_draw(state.hint, state.bag)]) if has_hints else None
         values = player.analyse(board[np.newaxis], np.zeros(1, np.uint32), draws).value
@@ -58,11 +53,3 @@ def test_training_finds_the_exact_values(game: str, kind: OpponentName, error: f
         if kind == "minimax":
             first = sum(int(place_points(rules, level)) for level in board.ravel())
             assert played.score == worth.expected + first
-
-
-@pytest.mark.parametrize(
-    "other", [{"values": "state"}, {"target": {"method": "expected"}}, {"target": {"search": {"simulations": 5}}}]
-)
-def test_what_draws_the_tiles_is_refused(other: dict) -> None:
-    with pytest.raises(ValueError, match="opponent is 'minimax'; give chance, or leave out"):
-        from_plain(NTupleConfig, {"opponent": "minimax", **other})

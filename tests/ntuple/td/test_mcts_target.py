@@ -11,10 +11,10 @@ from ntuple import NTupleConfig, NTupleLearner, make_rules
 from ntuple.game.bitboard import Board, Rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES, RNG
 from ntuple.game.jit import kernel
-from ntuple.learning.config import StepSizeConfig, TargetConfig, TargetSearchConfig
 from ntuple.learning.schedule import method_at
 from ntuple.players.greedy import look_ahead, make_scratch
 from ntuple.tables.network import Network
+from ntuple.td.config import StepSizeConfig, TargetConfig, TargetSearchConfig
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, UPDATES, Training, train
 from ntuple.td.mcts_target import SALT, make_target_search, searched_move
 from tests.ntuple.drivers import exact_network, to_board, to_reference, value
@@ -24,9 +24,10 @@ STATE = 123_456_789  # of the random numbers of a game
 
 
 @kernel
-def plan_once(rules, network, target_search, row, scratch):
+def plan_once(target_search, row, scratch):
+    rules, network = target_search.search.rules, target_search.search.network
     look_ahead(rules, network, Board(row[BOARD_LO], row[BOARD_HI]), scratch, 0)
-    return searched_move(rules, network, target_search, row, scratch, 0)
+    return searched_move(target_search, row, scratch, 0)
 
 
 def row_of(board: game.Board) -> np.ndarray:
@@ -57,7 +58,7 @@ def test_target_equals_plain_python(search: TargetSearchConfig) -> None:
     rules, network = make_rules(3, 3), exact_network(3, 3, "01,034,0124")
     scratch, target_search = make_scratch(network), make_target_search(rules, network, search.mcts, True)
     for board in spread_boards(3, 3, 12)[:-1]:
-        move = plan_once(rules, network, target_search, row_of(board), scratch)
+        move = plan_once(target_search, row_of(board), scratch)
         action, target = plain_target(rules, network, search, board)
         assert move.action == action
         assert move.value == pytest.approx(target, rel=1e-6)
@@ -69,9 +70,9 @@ def test_values_of_earlier_searches_are_not_remembered() -> None:
     rules, network, search = make_rules(3, 3), exact_network(3, 3, "01,034,0124"), TargetSearchConfig(20)
     scratch, target_search = make_scratch(network), make_target_search(rules, network, search.mcts, True)
     for board in spread_boards(3, 3, 8)[:-1]:
-        before = plan_once(rules, network, target_search, row_of(board), scratch)
+        before = plan_once(target_search, row_of(board), scratch)
         network.weights[:] += 0.125
-        after = plan_once(rules, network, target_search, row_of(board), scratch)
+        after = plan_once(target_search, row_of(board), scratch)
         assert before.value + 2 < after.value < before.value + 3.1  # 24 weights, but 0 where the game is over
 
 
@@ -108,12 +109,7 @@ def test_one_update_and_the_move_after_it(plays: bool) -> None:
             network=network,
             method=method_at(config, 0, False),
             games=rows,
-            history=None,
-            exploration=None,
-            starts=None,
             target_search=make_target_search(rules, network, search.mcts, plays),
-            opponent=None,
-            expects=None,
             scratch=make_scratch(network),
             counts=counts,
         )

@@ -7,6 +7,7 @@ from reference import blocks
 from reference import rules as reference
 from scipy import stats
 
+from ntuple import NTupleConfig
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import (
     AFTER_HI,
@@ -21,22 +22,19 @@ from ntuple.game.episode import (
     last_afterstate,
 )
 from ntuple.game.rng import stream
-from ntuple.learning.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
-from ntuple.tables.stages import make_stages
 from ntuple.td.block_carousel import next_block
+from ntuple.td.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.starts import Starts, begin_next, make_starts, watch
-from tests.ntuple.drivers import to_board, to_reference
+from tests.ntuple.drivers import board_of_tiles, to_reference
 
 RULES = make_rules(4, 4)
 
 
-def _starts(kind: str, stages: str = "", boundary: int = 0, **groups: Any) -> Starts:
+def _starts(kind: str, stages: tuple[int, ...] = (), boundary: int = 0, **groups: Any) -> Starts:
     groups = {"carousel": CarouselConfig(size=3), "boundary": BoundaryConfig(size=3)} | groups
     groups = {"jump_start": JumpStartConfig(tiles=(2048, 1024, 512))} | groups
-    config = StartConfig(kind=kind, **groups)
-    levels = tuple(tile.bit_length() - 1 for tile in config.jump_start.tiles)
-    return make_starts(config, make_stages(stages), boundary, levels)
+    return make_starts(NTupleConfig(start=StartConfig(kind, **groups), stages=stages, frozen_stages=boundary))
 
 
 def see(starts: Starts, before: Board, after: Board, reward: int = 0, is_whole: bool = True) -> None:
@@ -52,8 +50,7 @@ def _row(seed: int = 1):
 
 
 def _tiles(*tiles: int) -> Board:
-    cells = [tile.bit_length() - 1 for tile in tiles] + [0] * (16 - len(tiles))
-    return to_board(np.array(cells).reshape(4, 4))
+    return board_of_tiles(tiles)
 
 
 def _is_spawn_behind(row, after: Board) -> bool:
@@ -134,20 +131,16 @@ def _random_cells(rng: np.random.Generator, shape: tuple[int, int]) -> list[int]
     return [0 if cell == 1 else int(cell) for cell in cells]
 
 
-def _to_board(cells: list[int], shape: tuple[int, int]) -> Board:
-    return to_board(np.array([max(cell.bit_length() - 1, 0) for cell in cells]).reshape(shape))
-
-
 @pytest.mark.parametrize("shape", [(4, 4), (3, 4)])
 def test_a_board_of_the_next_block_has_the_tiles_of_tdl2048(shape: tuple[int, int]) -> None:
     rng, rules = np.random.default_rng(1), make_rules(*shape)
     for _ in range(2000):
         cells, level = _random_cells(rng, shape), int(rng.integers(3, 13))
         tiles = blocks.next_tiles(cells, 1 << level)
-        made, is_below = next_block(rules, level, 65536, _to_board(cells, shape))
+        made, is_below = next_block(rules, level, 65536, board_of_tiles(cells, *shape))
         assert is_below == (max(tiles) < 65536)
         if is_below:
-            assert made == _to_board(blocks.with_tiles(cells, tiles), shape), (cells, level)
+            assert made == board_of_tiles(blocks.with_tiles(cells, tiles), *shape), (cells, level)
 
 
 def test_blocks_follow_each_other_to_the_limit() -> None:
@@ -201,7 +194,7 @@ def test_nothing_is_random_but_the_row_s_stream(kind: str) -> None:
     """The starts of a game depend only on the random stream of its row."""
 
     def boards(seed: int) -> list[Board]:
-        starts, row, history = _starts(kind, stages="512"), _row(seed), make_history(1, LONGEST_GAME)
+        starts, row, history = _starts(kind, stages=(512,)), _row(seed), make_history(1, LONGEST_GAME)
         found = []
         for _ in range(20):
             begin_next(RULES, starts, history, 0, row)

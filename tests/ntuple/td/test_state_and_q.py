@@ -1,8 +1,6 @@
 """Values of states and actions, compared with plain Python on recorded games, and with the optimum of 2x2."""
 
 import random
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +8,7 @@ from reference import ntuple as reference
 from reference import rules
 from reference.positions import random_game
 
-from ntuple import NTupleConfig, NTupleLearner, load_ntuple_player
 from ntuple.game.bitboard import make_rules
-from ntuple.learning.config import ExplorationConfig, StartConfig, TargetConfig
 from ntuple.players.greedy import LEARN, ChosenMove, make_scratch
 from ntuple.tables.file_order import read_field
 from ntuple.tables.network import make_network
@@ -24,7 +20,6 @@ from ntuple.td.targets import TD as ONE_STEP
 from tests.ntuple.drivers import to_board
 
 PATTERNS, V_INIT, ALPHA = "012,0134", 40.0, 0.5
-FOUR = 0.1
 
 
 class ActionNetwork(reference.Network):
@@ -127,44 +122,6 @@ def test_an_action_becomes_another_on_a_view(shape: tuple[int, int]) -> None:
 def _turned(board: rules.Board, view: tuple[int, ...], shape: tuple[int, int]) -> rules.Board:
     tiles = [tile for row in board for tile in row]
     return tuple(tuple(tiles[view[r * shape[1] + c]] for c in range(shape[1])) for r in range(shape[0]))
-
-
-@pytest.mark.parametrize("kind", ["state", "action"])
-def test_one_thread_goes_on_to_the_bit(kind: str, tmp_path: Path) -> None:
-    config = NTupleConfig(
-        rows=3, columns=3, network=("0134", "045"), values=kind, threads=1, env_steps=3000, report_env_steps=1000,
-        exploration=ExplorationConfig(epsilon=0.1),
-    )  # fmt: skip
-    whole = NTupleLearner(config, seed=1)
-    for _ in range(3):
-        whole.advance()
-    half = NTupleLearner(config, seed=1)
-    half.advance()
-    half.save(tmp_path)
-    again = NTupleLearner(config, seed=2)
-    again.restore(tmp_path)
-    again.advance()
-    again.advance()
-    np.testing.assert_array_equal(again.network.weights, whole.network.weights)
-    again.save(tmp_path)
-    played = load_ntuple_player(tmp_path, config).play(20, 3)
-    np.testing.assert_array_equal(played.score, whole.player().play(20, 3).score)
-    with pytest.raises(ValueError, match="values = "):
-        load_ntuple_player(tmp_path, replace(config, values="afterstate"))
-
-
-@pytest.mark.parametrize(
-    ("mistake", "says"),
-    [
-        ({"target": TargetConfig(method="n_step")}, "leave out target"),
-        ({"start": StartConfig(kind="restart")}, "leave out start"),
-        ({"promotion": "intra"}, "leave out promotion"),
-        ({"values": "action", "network": "01234567"}, "too large with 8 cells"),
-    ],
-)
-def test_what_they_do_not_learn_is_refused(mistake: dict[str, object], says: str) -> None:
-    with pytest.raises(ValueError, match=says):
-        NTupleConfig(**({"values": "state"} | mistake))
 
 
 def test_a_board_without_a_move_counts_nothing() -> None:

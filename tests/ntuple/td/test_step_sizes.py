@@ -1,11 +1,10 @@
-"""The updates, compared with the plain Python reference entry by entry."""
+"""The updates of single boards, computed by hand; test_targets.py compares those of whole games with plain Python."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from reference import ntuple as reference
 from reference import rules
 from reference.positions import random_game
 
@@ -13,7 +12,6 @@ from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import Lookup
 from ntuple.tables.file_order import WEIGHT, read_field
 from ntuple.tables.network import Network, make_network
-from ntuple.tables.patterns import parse_network
 from ntuple.tables.values import value_at
 from ntuple.td.step_sizes import (
     AUTOSTEP,
@@ -27,7 +25,8 @@ from ntuple.td.step_sizes import (
 )
 from tests.ntuple.drivers import entries, positions, step_size
 
-PATTERNS = "012,0134"
+GAME = make_rules(3, 3)
+BOARD = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # its 16 entries are all different
 
 
 def learn(rule: int, network: Network, lookup: Lookup, target: float, alpha: float = 0.5) -> np.float32:
@@ -48,36 +47,26 @@ def _recorded_afterstates(moves: int) -> list[tuple[rules.Board, float]]:
     return [(step.afterstate, rng.integers(-40, 80) + step.reward) for step in itertools.islice(steps, moves)]
 
 
-class _Fixture:
-    def __init__(self) -> None:
-        self.rules = make_rules(3, 3)
-        self.network = make_network(PATTERNS, 3, 3, 50.0, MEMORY_BITS["autostep"])
-        self.truth = reference.Network(list(parse_network(PATTERNS, 3, 3)), 8, 50.0)
+def new_network() -> Network:
+    return make_network("012,0134", 3, 3, 50.0, MEMORY_BITS["autostep"])
 
-    def entries(self, board: rules.Board):
-        return entries(self.rules, self.network, board)
 
-    def fields(self):
-        """Return the weights, E and A in plain order."""
-        return [read_field(self.network, field) for field in (WEIGHT, FIRST, SECOND)]
-
-    def at(self, entry: reference.Entry) -> int:
-        return int(self.network.tables[entry[1]]) + entry[2]
+def fields_of(network: Network, lookup: Lookup) -> list[float]:
+    """Return the weight of all entries of a board, and the three numbers that the rule keeps for each of them."""
+    at = positions(network, lookup.entries)
+    fields = [read_field(network, field)[at] for field in (WEIGHT, FIRST, SECOND, THIRD)]
+    assert all(np.ptp(field) == 0 for field in fields)
+    return [float(field[0]) for field in fields]
 
 
 def test_hand_computed_tc() -> None:
-    f = _Fixture()
-    f.network.weights[:] = 0
-    board = ((1, 2, 3), (4, 5, 6), (7, 8, 9))  # its 16 entries are all different
-    found = f.entries(board)
-    at = positions(f.network, found.entries)
+    network = new_network()
+    network.weights[:] = 0
+    found = entries(GAME, network, BOARD)
 
-    def after(target: float) -> tuple[float, float, float, float]:
-        """Learn, and return delta, and w, E and A, which are equal for all entries."""
-        delta = learn(TC, f.network, found, target, 1.0)
-        fields = [field[at] for field in f.fields()]
-        assert all(np.ptp(field) == 0 for field in fields)
-        return (delta, *(field[0] for field in fields))
+    def after(target: float) -> tuple[float, ...]:
+        """Learn, and return delta, w, E and A."""
+        return (learn(TC, network, found, target, 1.0), *fields_of(network, found)[:3])
 
     # V = 0, target 16: delta 16, each weight 16/16 = 1; then V = 16, target 0: delta -16, beta |16|/16 = 1.
     assert after(16) == (16, 1, 16, 16)
@@ -87,52 +76,49 @@ def test_hand_computed_tc() -> None:
 
 
 def test_hand_computed_autostep() -> None:
-    f = _Fixture()
-    f.network.weights[:] = 0
-    found = f.entries(((1, 2, 3), (4, 5, 6), (7, 8, 9)))  # its 16 entries are all different
-    at = positions(f.network, found.entries)
+    network = new_network()
+    network.weights[:] = 0
+    found = entries(GAME, network, BOARD)
 
-    def learn(delta: float) -> list[float]:
-        """Learn, and return w, h, v and log(16 a), which are equal for all entries."""
-        autostep(f.network, found, delta)
-        fields = [read_field(f.network, field)[at] for field in (WEIGHT, FIRST, SECOND, THIRD)]
-        assert all(np.ptp(field) == 0 for field in fields)
-        return [float(field[0]) for field in fields]
+    def after(delta: float) -> list[float]:
+        """Learn, and return w, h, v and log(16 a)."""
+        autostep(network, found, delta)
+        return fields_of(network, found)
 
     # a = 1/16, and the sum of the rates is 1: each w and h becomes 16/16. h was 0, so v and the rate do not change.
-    assert learn(16) == [1, 1, 0, 0]
+    assert after(16) == [1, 1, 0, 0]
     # g = -8 * 1, v = 8, a = exp(-0.1) / 16 and w += a * -8; h = h (1 - a) + a * -8.
     rate = math.exp(-0.1) / 16
-    assert learn(-8) == pytest.approx([1 - 8 * rate, 1 - rate - 8 * rate, 8, -0.1], rel=1e-5)
+    assert after(-8) == pytest.approx([1 - 8 * rate, 1 - rate - 8 * rate, 8, -0.1], rel=1e-5)
 
 
 def test_new_entries_do_not_shrink_the_rates_of_autostep() -> None:
     """The rates of the entries of a new board sum to 1, whatever other boards have learned."""
-    f = _Fixture()
-    one, two = ((1, 2, 3), (4, 5, 6), (7, 8, 9)), ((1, 2, 3), (4, 5, 6), (7, 8, 0))
-    shared = set(f.truth.entries(one)) & set(f.truth.entries(two))
+    network = new_network()
+    found = [entries(GAME, network, board) for board in (BOARD, ((1, 2, 3), (4, 5, 6), (7, 8, 0)))]
+    shared = set(positions(network, found[0].entries)) & set(positions(network, found[1].entries))
     assert 0 < len(shared) < 16
-    for board in (one, two) * 20:
-        autostep(f.network, f.entries(board), 0.0)
-    np.testing.assert_allclose(read_field(f.network, THIRD), 0, atol=1e-5)
+    for lookup in found * 20:
+        autostep(network, lookup, 0.0)
+    np.testing.assert_allclose(read_field(network, THIRD), 0, atol=1e-5)
 
 
 def test_first_visits_of_tc_are_td() -> None:
     for (board, target), alpha in zip(_recorded_afterstates(30), [0.1, 1.0] * 15, strict=True):
-        one, two = _Fixture(), _Fixture()
-        learn(TD, one.network, one.entries(board), target, alpha)
-        learn(TC, two.network, two.entries(board), target, alpha)
-        np.testing.assert_array_equal(one.fields()[0], two.fields()[0])
+        one, two = new_network(), new_network()
+        for rule, network in ((TD, one), (TC, two)):
+            learn(rule, network, entries(GAME, network, board), target, alpha)
+        np.testing.assert_array_equal(one.weights, two.weights)
 
 
 @pytest.mark.parametrize("rule", [TD, TC])
 def test_tuples_that_learn_share_the_whole_step(rule: int) -> None:
     """One update changes V by alpha delta for any number of frozen tuples."""
-    game, board = make_rules(3, 3), ((1, 2, 3), (4, 5, 6), (0, 0, 1))
+    board = ((1, 2, 3), (4, 5, 6), (0, 0, 1))
     bits = MEMORY_BITS["autostep"] if rule == TC else None
     for frozen in range(3):
         network = make_network("012,0134,0124", 3, 3, 9.0, memory_bits=bits, frozen_tuples=frozen)
-        before, lookup = read_field(network), entries(game, network, board)
+        before, lookup = read_field(network), entries(GAME, network, board)
         assert learn(rule, network, lookup, 19) == pytest.approx(10)
         assert learn(rule, network, lookup, 14) == pytest.approx(0, abs=1e-5)
         changed = np.flatnonzero(read_field(network) != before)

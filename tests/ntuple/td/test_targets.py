@@ -11,19 +11,19 @@ from reference import ntuple as reference
 from reference import rules, td_methods
 from reference.positions import random_game
 
+from ntuple import NTupleConfig
 from ntuple.game.any_game import has_move
 from ntuple.game.bitboard import Board, make_rules
 from ntuple.game.episode import AFTER_HI, AFTER_LO, BOARD_HI, BOARD_LO, COLUMNS, MOVES
 from ntuple.game.episode import FIRST as FIRST_MOVE
 from ntuple.game.jit import kernel
-from ntuple.learning.config import StartConfig
 from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.file_order import read_field
 from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
-from ntuple.tables.stages import make_stages
 from ntuple.tables.values import value_at
+from ntuple.td.config import StartConfig
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.kernel import COUNTS_SIZE, LearningRule, Training, train
 from ntuple.td.starts import make_starts
@@ -238,7 +238,7 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
     history.boards[0, 0] = row[0, AFTER_LO], row[0, AFTER_HI] = to_board(((3, 4), (2, 0)))
     row[0, BOARD_LO], row[0, BOARD_HI] = to_board(tiles)
     row[0, MOVES] = row[0, FIRST_MOVE] = 1
-    starts = make_starts(StartConfig(kind="restart"), make_stages(""), 0)
+    starts = make_starts(NTupleConfig(start=StartConfig(kind="restart")))
     moves = 2 if has_move(game, to_board(tiles)) else 1  # the last one begins the next game
     training = Training(
         rules=game,
@@ -246,11 +246,7 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
         method=method,
         games=row,
         history=history,
-        exploration=None,
         starts=starts,
-        target_search=None,
-        opponent=None,
-        expects=None,
         scratch=make_scratch(network),
         counts=np.zeros(COUNTS_SIZE),
     )
