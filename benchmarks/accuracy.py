@@ -30,7 +30,8 @@ from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.plan_move import make_root
-from muzero2048.search.policy_output import read_out, root_statistics
+from muzero2048.search.root_rules import read_out
+from muzero2048.search.tree import root_statistics
 from muzero2048.search.tree_search import grow_tree
 from ntuple import MCTSConfig, MCTSPlayer, NTupleConfig
 from ntuple.exact.positions import LEVELS

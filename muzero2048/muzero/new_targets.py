@@ -17,7 +17,7 @@ from muzero2048.models.base import Model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import search_by_device
-from muzero2048.search.policy_output import bootstrap_value
+from muzero2048.search.root_rules import bootstrap_value
 from muzero2048.training.returns import lambda_returns
 
 

@@ -15,7 +15,7 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.search.base import Plan, Root, Share
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan_move import make_root, plan
-from muzero2048.search.policy_output import bootstrap_value
+from muzero2048.search.root_rules import bootstrap_value
 from muzero2048.training.actor import DRAWS, ActorState, GameOutcome, step_actor
 from muzero2048.training.devices import by_device
 from muzero2048.training.game_metrics import GameStatistics, add_games, game_statistics

@@ -16,8 +16,8 @@ from muzero2048.search.base import ILLEGAL, Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.plan_move import make_root, plan, plan_one_step
-from muzero2048.search.policy_output import read_out, root_statistics
-from muzero2048.search.root_rules import ROOT_RULES, add_dirichlet_noise
+from muzero2048.search.root_rules import ROOT_RULES, add_dirichlet_noise, read_out
+from muzero2048.search.tree import root_statistics
 from muzero2048.search.tree_search import grow_tree
 from tests.muzero2048.toy_model import (
     GAME,
