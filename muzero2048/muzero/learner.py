@@ -13,8 +13,7 @@ from muzero2048.muzero.diagnosis.one_move import measure
 from muzero2048.muzero.learner_state import MuZeroState, acting_params, beginning_with, with_acting_params
 from muzero2048.muzero.network_player import make_player
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.setup import MuZeroReport, UpdateReport
-from muzero2048.muzero.train_step import make_learner
+from muzero2048.muzero.train_step import MuZeroReport, UpdateReport, make_learner
 from muzero2048.players.search_player import SearchPlayer
 from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
 from muzero2048.training.devices import local_copy

@@ -15,6 +15,7 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from muzero2048.game.env import BoardGame
 from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
@@ -23,14 +24,42 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner_state import Average, MuZeroState, acting_params, extend_average, state_shardings
 from muzero2048.muzero.losses import LossReport, unrolled_loss
 from muzero2048.muzero.new_targets import fresh_values, reanalyse
-from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
-from muzero2048.muzero.setup import MuZeroReport, MuZeroSetup, UpdateReport, add_reports, make_setup
+from muzero2048.muzero.selfplay import PlayStatistics, add_play, play_chunk
 from muzero2048.muzero.table_learning import Params, init_tables, learn_tables, model_is_right, with_tables
 from muzero2048.search.base import Share
 from muzero2048.training.actor import ActorState, init_actor
-from muzero2048.training.devices import Devices
-from muzero2048.training.replay import Sample
+from muzero2048.training.devices import Devices, Shardings, make_shardings
+from muzero2048.training.make_game import make_game
+from muzero2048.training.optimizer import make_optimizer
+from muzero2048.training.replay import Replay, Sample, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
+
+
+class MuZeroSetup(NamedTuple):
+    """What the config determines: the static parts of all functions of training."""
+
+    config: MuZeroConfig
+    game: BoardGame
+    optimizer: optax.GradientTransformation
+    replay: Replay
+    graphdef: nnx.GraphDef[Any]  # the structure of the model, without its parameters
+    shardings: Shardings
+
+
+class UpdateReport(NamedTuple):
+    """Metrics of an update."""
+
+    loss: LossReport
+    gradient_norm: Float[Array, ""]
+    part_norms: dict[str, Float[Array, ""]]  # gradient norm of each part of the model
+    age: Float[Array, ""]  # age of the sampled positions, counted in moves of all environments
+
+
+class MuZeroReport(NamedTuple):
+    """Metrics of a round, or their sum over several rounds (`add_reports`)."""
+
+    play: PlayStatistics
+    update: UpdateReport  # mean over the updates of a round
 
 
 def make_round(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, MuZeroReport]:
@@ -139,6 +168,18 @@ def _learn(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, UpdateR
     return state._replace(key=key), report
 
 
+def make_setup(config: MuZeroConfig, devices: Devices | None) -> MuZeroSetup:
+    """Make the static parts; `devices` as in `make_learner`."""
+    return MuZeroSetup(
+        config=config,
+        game=make_game(config),
+        optimizer=make_optimizer(config),
+        replay=make_replay(config, config.sequence),
+        graphdef=nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))[0],
+        shardings=make_shardings(config, devices),
+    )
+
+
 def _init_state(setup: MuZeroSetup, key: PRNGKeyArray) -> MuZeroState:
     model_key, actor_key, key = jax.random.split(key, 3)
     model = make_model(setup.config, model_key)
@@ -148,6 +189,11 @@ def _init_state(setup: MuZeroSetup, key: PRNGKeyArray) -> MuZeroState:
     moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor, 0.0)[1]
     optimizer = setup.optimizer.init(params)
     return MuZeroState(params, tables, average, optimizer, actor, setup.replay.init(moves), key)
+
+
+def add_reports(first: MuZeroReport, second: MuZeroReport) -> MuZeroReport:
+    """Add the reports of two periods."""
+    return MuZeroReport(add_play(first.play, second.play), jax.tree.map(jnp.add, first.update, second.update))
 
 
 class MuZeroPrograms(NamedTuple):
