@@ -20,7 +20,6 @@ from muzero2048.game.env import BoardGame
 from muzero2048.game.symmetry import Symmetries, symmetries, view_actions, view_cells
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.game_metrics import GameStatistics, add_games
-from muzero2048.training.make_game import make_game
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, ReplayState, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
@@ -151,7 +150,7 @@ def _make_setup(config: DeepTDConfig) -> DeepTDSetup:
     falling = max(1, int(exploration.decay * config.env_steps) // config.chunk_moves)  # rounds
     return DeepTDSetup(
         config=config,
-        game=make_game(config),
+        game=config.board_game,
         optimizer=make_optimizer(config),
         replay=make_replay(config, sequence=1),
         graphdef=nnx.graphdef(make_network(config, seed=0)),

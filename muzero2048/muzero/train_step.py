@@ -29,7 +29,6 @@ from muzero2048.muzero.table_learning import Params, init_tables, learn_tables, 
 from muzero2048.search.base import Share
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.devices import Devices, Shardings, make_shardings
-from muzero2048.training.make_game import make_game
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, Sample, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
@@ -172,7 +171,7 @@ def make_setup(config: MuZeroConfig, devices: Devices | None) -> MuZeroSetup:
     """Make the static parts; `devices` as in `make_learner`."""
     return MuZeroSetup(
         config=config,
-        game=make_game(config),
+        game=config.board_game,
         optimizer=make_optimizer(config),
         replay=make_replay(config, config.sequence),
         graphdef=nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))[0],

@@ -29,7 +29,6 @@ from muzero2048.muzero.selfplay import LATE_LEVEL
 from muzero2048.search.base import Afterstate
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan_move import move_all
-from muzero2048.training.make_game import make_game
 from muzero2048.training.replay import ReplayState
 
 BOARDS = 512  # boards of the buffer that are measured once a report
@@ -96,7 +95,7 @@ def measure(
 def _measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, Mean]:
-    game = make_game(config)
+    game = config.board_game
     cells, played = buffer_boards(replay, BOARDS)
     return diagnose(nnx.merge(graphdef, params), game, config, cells, played)
 
