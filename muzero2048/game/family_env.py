@@ -373,14 +373,7 @@ class FamilyGame(BoardGame):
 
     def _largest(self, board: Board) -> UInt32[Array, "*B"]:
         """Return the largest level of a board."""
-        return functools.reduce(
-            jnp.maximum,
-            [
-                (word >> np.uint32(8 * column)) & np.uint32(0xFF)
-                for word in board[: self.rows]
-                for column in range(self.columns)
-            ],
-        )
+        return functools.reduce(jnp.maximum, self.list_cells(board))
 
 
 def make_board_game(name: str, rows: int, columns: int) -> BoardGame:
