@@ -11,20 +11,17 @@ action, in points. There are two kinds of leaf values:
   that were not drawn in proportion to their probabilities.
 """
 
-import argparse
 import dataclasses
 import functools
 import sys
-from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.script import run_script
+from benchmarks.script import run_bench
 from launch.bench.rows import BenchRow
-from launch.commands.parser import Parser, add_json
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
@@ -92,13 +89,6 @@ class TableEvaluator:
     def afterstates(self, board: Board, action: Array, afterstate: Board) -> Array:
         """Return V(as), float32[*B] in points."""
         return self._tables.afterstates[board_number(self._game, afterstate)]
-
-
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the words of the command line."""
-    parser = Parser(prog="python -m benchmarks.accuracy", description="Compare searches with exact values.")
-    add_json(parser)
-    return parser.parse_args(argv)
 
 
 def bench(
@@ -245,4 +235,4 @@ def _search(game: Game2048, board: Board, tables: LeafValues, config: SearchConf
 
 
 if __name__ == "__main__":
-    sys.exit(run_script(parse, lambda _: bench()))
+    sys.exit(run_bench("accuracy", "Compare searches with exact values.", bench))
