@@ -20,11 +20,7 @@ SEED = 1
 
 
 def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
-    """Measure moves per second of each network and depth, best of five, interleaved with the peer.
-
-    Raises:
-        UserError: the environment variable TDL2048 is not the path of a program.
-    """
+    """Measure moves per second of each network and depth, best of five, interleaved with the peer."""
     peer, rules, rows = find_peer(), make_rules(4, 4), []
     for name in numbered(networks):
         stored = trained(name, warm_moves)

@@ -63,11 +63,7 @@ class PeerCell(NamedTuple):
 
 
 def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
-    """Measure moves per second of each network, method and number of threads, best of five.
-
-    Raises:
-        UserError: the environment variable TDL2048 is not the path of a program.
-    """
+    """Measure moves per second of each network, method and number of threads, best of five."""
     peer, rows = find_peer(), []
     for network, method in numbered([*itertools.product(networks, METHODS)], ", ".join):
         learner = warmed(network, METHODS[method], warm_moves)
@@ -157,11 +153,7 @@ def play_speed(player: Player, games: int, seed: int) -> float:
 
 
 def find_peer() -> Path | None:
-    """Return the binary of TDL2048+; None if the environment variable is not set.
-
-    Raises:
-        UserError: the environment variable is not the path of a program.
-    """
+    """Return the binary of TDL2048+; None if the environment variable is not set, UserError if it is no program."""
     name = os.environ.get(PEER_VARIABLE)
     if not name:
         return None
@@ -172,11 +164,7 @@ def find_peer() -> Path | None:
 
 
 def run_peer(binary: Path, words: list[str], folder: Path) -> float:
-    """Run TDL2048+ in a folder; return its moves per second, the sum of the lines that it prints for each thread.
-
-    Raises:
-        UserError: the program fails.
-    """
+    """Run TDL2048+ in a folder; return its moves per second, the sum of its threads' lines. UserError if it fails."""
     done = subprocess.run([str(binary), *words], cwd=folder, capture_output=True, text=True, check=False)
     speeds = re.findall(r"^\d+/\d+ \d+ms ([\d.]+)ops", done.stdout, re.MULTILINE)
     if done.returncode or not speeds:
