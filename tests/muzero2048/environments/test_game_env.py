@@ -9,7 +9,6 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 from reference import rules
 
@@ -126,13 +125,6 @@ def test_a_seed_repeats_the_games():
     assert games == [list(_game(other, seed)) for seed in (5, None)]
     assert games[0] != games[1]
     assert games[0] != list(_game(other, 6))
-
-
-@pytest.mark.parametrize("shape", [(2, 3), (4, 4)])
-def test_gymnasium_finds_no_fault(shape: tuple[int, int]):
-    check_env(
-        gymnasium.make(IDS["2048"], rows=shape[0], columns=shape[1]).unwrapped
-    )  # a warning is an error in these tests
 
 
 def test_make_finds_the_environments_by_their_module_and_loads_no_jax():

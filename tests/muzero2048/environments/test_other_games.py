@@ -109,7 +109,7 @@ def test_an_id_is_of_its_game(name: str):
     assert gymnasium.make(IDS[name]).unwrapped.game is GAMES[name]
 
 
-SMALL = [("threes", 2, 2), ("threes-far-side", 3, 4), ("2584", 3, 3)]
+SMALL = [("2048", 2, 3), ("threes", 2, 2), ("threes-far-side", 3, 4), ("2584", 3, 3)]
 
 
 @pytest.mark.parametrize(("name", "rows", "columns"), [(name, 4, 4) for name in GAMES] + SMALL)
