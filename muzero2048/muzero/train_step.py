@@ -15,7 +15,6 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from muzero2048.game.env import BoardGame
 from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
@@ -38,7 +37,6 @@ class MuZeroSetup(NamedTuple):
     """What the config determines: the static parts of all functions of training."""
 
     config: MuZeroConfig
-    game: BoardGame
     optimizer: optax.GradientTransformation
     replay: Replay
     graphdef: nnx.GraphDef[Any]  # the structure of the model, without its parameters
@@ -111,7 +109,7 @@ def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[
 
 def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> tuple[Batch, Sample]:
     """Sample sequences, give them fresh values, reanalyse a share, turn each into a random view, make the batch."""
-    config, game = setup.config, setup.game
+    config, game = setup.config, setup.config.board_game
     sample_key, search_key, view_key = jax.random.split(key, 3)
     sample = setup.replay.sample(sample_key, state.replay)
     sequence = sample.moves
@@ -119,7 +117,7 @@ def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> 
     if config.replay.fresh_returns:
         sequence = fresh_values(model, sequence, config)
     if config.replay.reanalysed:
-        sequence = reanalyse(model, search_key, game, sequence, config, setup.shardings.cut)
+        sequence = reanalyse(model, search_key, sequence, config, setup.shardings.cut)
     if config.symmetry:
         views = symmetries(config.rows, config.columns)
         view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
@@ -143,7 +141,7 @@ def _play(
     setup: MuZeroSetup, params: Params, key: PRNGKeyArray, actor: ActorState, share: Share
 ) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
     model = nnx.merge(setup.graphdef, params)
-    return play_chunk(model, key, setup.game, actor, setup.config, setup.shardings.cut, share)
+    return play_chunk(model, key, actor, setup.config, setup.shardings.cut, share)
 
 
 def training_share(optimizer: optax.OptState, config: MuZeroConfig) -> Float[Array, ""]:
@@ -171,7 +169,6 @@ def make_setup(config: MuZeroConfig, devices: Devices | None) -> MuZeroSetup:
     """Make the static parts; `devices` as in `make_learner`."""
     return MuZeroSetup(
         config=config,
-        game=config.board_game,
         optimizer=make_optimizer(config),
         replay=make_replay(config, config.sequence),
         graphdef=nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))[0],
@@ -184,7 +181,7 @@ def _init_state(setup: MuZeroSetup, key: PRNGKeyArray) -> MuZeroState:
     model = make_model(setup.config, model_key)
     params, tables = nnx.state(model, nnx.Param), init_tables(model)
     average = Average(params, jnp.zeros((), jnp.int32)) if setup.config.ema_decay else None
-    actor = init_actor(setup.game, actor_key, setup.config.num_envs)
+    actor = init_actor(setup.config.board_game, actor_key, setup.config.num_envs)
     moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor, 0.0)[1]
     optimizer = setup.optimizer.init(params)
     return MuZeroState(params, tables, average, optimizer, actor, setup.replay.init(moves), key)
