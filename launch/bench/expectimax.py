@@ -7,7 +7,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from launch.bench.ntuple import NETWORKS, WARM_MOVES, PeerCell, find_peer, measured, play_speed, run_peer, trained
+from launch.bench.ntuple import NETWORKS, WARM_MOVES, find_peer, measured, play_speed, run_peer, trained
 from launch.bench.rows import BenchRow
 from launch.progress import numbered
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
@@ -33,5 +33,5 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
                 words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1", "-e", f"1x{games}"]
                 ours = functools.partial(play_speed, player, games, SEED)
                 theirs = functools.partial(run_peer, peer, words, Path(folder)) if peer else None
-                rows.append(measured(PeerCell(f"play {plies}-ply {name}, 1 thread", ours, theirs)))
+                rows.append(measured(f"play {plies}-ply {name}, 1 thread", ours, theirs))
     return rows
