@@ -69,8 +69,7 @@ def errors_in_training(
 
     Returns the metrics depth<k>/<name> at the depths REPORTED.
     """
-    game = config.board_game
-    cells = buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
+    game, cells = config.board_game, buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
     board = game.from_observation(cells)
     model, key = nnx.merge(graphdef, params), jax.random.key(0)
     errors = _measure(model, game, config.discount, board, key, max(REPORTED), REPORTED_SPAWN_BOARDS)
