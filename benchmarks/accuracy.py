@@ -11,26 +11,24 @@ action, in points. There are two kinds of leaf values:
   that were not drawn in proportion to their probabilities.
 """
 
-import argparse
 import dataclasses
 import functools
 import sys
-from collections.abc import Sequence
 from typing import Any, NamedTuple, get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.script import run_script
+from benchmarks.script import run_bench
 from launch.bench.rows import BenchRow
-from launch.commands.parser import Parser, add_json
 from muzero2048.game.env import NUM_ACTIONS, Board, Game2048
 from muzero2048.search.base import Plan
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import SimulatorDynamics
 from muzero2048.search.plan_move import make_root
-from muzero2048.search.policy_output import read_out, root_statistics
+from muzero2048.search.root_rules import read_out
+from muzero2048.search.tree import root_statistics
 from muzero2048.search.tree_search import grow_tree
 from ntuple import MCTSConfig, MCTSPlayer, NTupleConfig
 from ntuple.exact.positions import LEVELS
@@ -91,13 +89,6 @@ class TableEvaluator:
     def afterstates(self, board: Board, action: Array, afterstate: Board) -> Array:
         """Return V(as), float32[*B] in points."""
         return self._tables.afterstates[board_number(self._game, afterstate)]
-
-
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the words of the command line."""
-    parser = Parser(prog="python -m benchmarks.accuracy", description="Compare searches with exact values.")
-    add_json(parser)
-    return parser.parse_args(argv)
 
 
 def bench(
@@ -244,4 +235,4 @@ def _search(game: Game2048, board: Board, tables: LeafValues, config: SearchConf
 
 
 if __name__ == "__main__":
-    sys.exit(run_script(parse, lambda _: bench()))
+    sys.exit(run_bench("accuracy", "Compare searches with exact values.", bench))

@@ -63,12 +63,7 @@ def measure(arguments: argparse.Namespace) -> list[BenchRow]:
 
 
 def bench(file: Path | None, overrides: Sequence[str], count: int) -> list[BenchRow]:
-    """Compile the programs of one config, or of the four configs of `experiments`, for a number of GPUs.
-
-    Raises:
-        UserError: the plugin is not installed, or the config is missing, wrong, of another learner, or cannot be split
-            among the GPUs.
-    """
+    """Compile the programs of one config, or of the four configs of `experiments`, for a number of GPUs."""
     devices = absent_devices(count)
     rows = []
     for name, config in experiments(file, overrides):

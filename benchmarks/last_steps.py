@@ -101,10 +101,5 @@ def play_on(player: LoadedPlayer, boards: NDArray[np.uint8], goal: int) -> NDArr
     return won
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the script and return its exit code."""
-    return run_script(parse, measure, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(parse, measure))

@@ -5,24 +5,22 @@ python -m benchmarks.ntuple_costs [--json]
 Speeds of two hosts, or of two hours on one host, can be compared only beside these figures.
 """
 
-import argparse
 import itertools
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 import ntuple
-from benchmarks.script import run_script
+from benchmarks.script import run_bench
 from launch.bench.ntuple import METHODS, NETWORKS, THREADS, WARM_MOVES, going_on, warmed
 from launch.bench.rows import REPEATS, BenchRow, best_seconds
-from launch.commands.parser import Parser, add_json
 from launch.quantities import counted
 from ntuple import NTupleLearner, make_rules
 from ntuple.core.settings import list_text
@@ -45,13 +43,6 @@ COUNTED_MOVES = 100_000  # moves in a repeat of `lost_updates`; few, so that flo
 DRIFT_REPORTS = 20  # reports before that, so that games that began at the same time are in different phases
 PER_MILLION = 1e6
 HUGE, MAPPED = "AnonHugePages:", "Rss:"
-
-
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the words of the command line."""
-    parser = Parser(prog="python -m benchmarks.ntuple_costs", description="Measure what limits n-tuple networks.")
-    add_json(parser)
-    return parser.parse_args(argv)
 
 
 def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
@@ -205,4 +196,4 @@ def touch(rules: AnyRules, network: Network, scratch: Scratch, row: Row, entries
 
 
 if __name__ == "__main__":
-    sys.exit(run_script(parse, lambda _: bench()))
+    sys.exit(run_bench("ntuple_costs", "Measure what limits n-tuple networks.", bench))

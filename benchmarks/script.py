@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from launch.bench.rows import BenchRow, show
 from launch.cli import exit_code_of
+from launch.commands.parser import Parser, add_json
 
 Parse = Callable[[Sequence[str] | None], argparse.Namespace]
 
@@ -20,3 +21,10 @@ def run_script(
         return 0
 
     return exit_code_of(run)
+
+
+def run_bench(name: str, text: str, bench: Callable[[], list[BenchRow]]) -> int:
+    """Run a script of this name that has no options of its own."""
+    parser = Parser(prog=f"python -m benchmarks.{name}", description=text)
+    add_json(parser)
+    return run_script(parser.parse_args, lambda _: bench())

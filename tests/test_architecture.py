@@ -128,32 +128,22 @@ def file_of(module: str) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-IMPORTS = [
-    *(f"import {module}" for module in (*CORE_MODULES, "muzero2048.muzero.config", "launch.experiment.experiment")),
-    "from ntuple import Analysis, ExpectimaxConfig, Games, MCTSConfig, NTupleConfig, available_cores; NTupleConfig()",
-]
+SETTINGS = (*CORE_MODULES, "muzero2048.muzero.config", "launch.experiment.experiment")
+LIGHT = "Analysis, ExpectimaxConfig, Games, MCTSConfig, NTupleConfig, available_cores"
+HEAVY = {"numba", "jax", "numpy"}
 
 
-@pytest.mark.parametrize("code", IMPORTS)
-def test_settings_load_no_numba(code):
-    code = f"import sys; {code}; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-@pytest.mark.parametrize("module", LEARNERS.values())
-def test_what_a_learner_declares_loads_no_learner(module):
-    code = f"import sys, {module}; sys.exit(not {{'numba', 'jax', 'numpy'}}.isdisjoint(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-def test_the_library_alone_loads_no_heavy_package():
-    code = "import sys, muzero2048; sys.exit(not {'numba', 'jax', 'numpy'}.isdisjoint(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
-
-
-@pytest.mark.parametrize("module", ["ntuple", "launch.cli", "launch.library"])
-def test_jax_is_not_loaded_where_it_is_not_needed(module):
-    code = f"import sys, {module}; sys.exit('jax' in sys.modules)"
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        *((f"import {module}", {"numba"}) for module in SETTINGS),
+        (f"from ntuple import {LIGHT}; NTupleConfig()", {"numba"}),
+        *((f"import {module}", HEAVY) for module in (*LEARNERS.values(), "muzero2048")),
+        *((f"import {module}", {"jax"}) for module in ("ntuple", "launch.cli", "launch.library")),
+    ],
+)
+def test_heavy_packages_are_not_loaded_where_they_are_not_needed(code: str, unwanted: set[str]) -> None:
+    code = f"import sys; {code}; sys.exit(not {unwanted}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

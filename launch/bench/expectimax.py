@@ -7,7 +7,7 @@ import functools
 import tempfile
 from pathlib import Path
 
-from launch.bench.ntuple import NETWORKS, WARM_MOVES, PeerCell, find_peer, measured, play_speed, run_peer, trained
+from launch.bench.ntuple import NETWORKS, WARM_MOVES, find_peer, measured, play_speed, run_peer, trained
 from launch.bench.rows import BenchRow
 from launch.progress import numbered
 from ntuple import ExpectimaxConfig, ExpectimaxPlayer, make_rules
@@ -20,11 +20,7 @@ SEED = 1
 
 
 def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
-    """Measure moves per second of each network and depth, best of five, interleaved with the peer.
-
-    Raises:
-        UserError: the environment variable TDL2048 is not the path of a program.
-    """
+    """Measure moves per second of each network and depth, best of five, interleaved with the peer."""
     peer, rules, rows = find_peer(), make_rules(4, 4), []
     for name in numbered(networks):
         stored = trained(name, warm_moves)
@@ -37,5 +33,5 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
                 words = ["-n", f"{name}patt", "-i", "network.w", "-d", f"{plies}p", "-p", "1", "-e", f"1x{games}"]
                 ours = functools.partial(play_speed, player, games, SEED)
                 theirs = functools.partial(run_peer, peer, words, Path(folder)) if peer else None
-                rows.append(measured(PeerCell(f"play {plies}-ply {name}, 1 thread", ours, theirs)))
+                rows.append(measured(f"play {plies}-ply {name}, 1 thread", ours, theirs))
     return rows

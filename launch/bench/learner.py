@@ -57,11 +57,7 @@ class Speed(NamedTuple):
 
 
 def bench(file: Path | None, overrides: Sequence[str]) -> list[BenchRow]:
-    """Measure one config, or four configs; a CPU does not run the two large ones.
-
-    Raises:
-        UserError: the config is missing, wrong, too large, or of another learner.
-    """
+    """Measure one config, or four configs; a CPU does not run the two large ones. UserError if a config is wrong."""
     jax.config.update("jax_enable_compilation_cache", False)  # since compiling is timed
     on_cpu, rows = jax.default_backend() == "cpu", []
     for name, config in numbered([*experiments(file, overrides)], operator.itemgetter(0)):
@@ -76,11 +72,7 @@ def bench(file: Path | None, overrides: Sequence[str]) -> list[BenchRow]:
 
 
 def experiments(file: Path | None, overrides: Sequence[str]) -> Iterator[tuple[str, MuZeroConfig]]:
-    """Yield names and configs, with short chunks: of one file with overrides, or of four typical files.
-
-    Raises:
-        UserError: the file is missing, wrong, or of another learner.
-    """
+    """Yield names and configs, with short chunks: of one file with overrides, or of four typical files."""
     for path in [file] if file else [CONFIGS / f"{name}.yaml" for name in (*SMALL, *LARGE)]:
         experiment = load_experiment(path, overrides)
         if not isinstance(experiment.settings, MuZeroConfig):

@@ -54,41 +54,29 @@ METHODS = {
 Measure = Callable[[], float]  # returns moves per second
 
 
-class PeerCell(NamedTuple):
-    """A figure to measure, with this program and with the peer."""
-
-    name: str
-    ours: Measure
-    theirs: Measure | None  # None: no peer is given
-
-
 def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) -> list[BenchRow]:
-    """Measure moves per second of each network, method and number of threads, best of five.
-
-    Raises:
-        UserError: the environment variable TDL2048 is not the path of a program.
-    """
+    """Measure moves per second of each network, method and number of threads, best of five."""
     peer, rows = find_peer(), []
     for network, method in numbered([*itertools.product(networks, METHODS)], ", ".join):
         learner = warmed(network, METHODS[method], warm_moves)
         with tempfile.TemporaryDirectory() as folder:
-            rows += [measured(cell) for cell in _cells(learner, method, peer, Path(folder))]
+            rows += _rows(learner, method, peer, Path(folder))
     return rows
 
 
-def measured(cell: PeerCell) -> BenchRow:
-    """Measure a cell: best of REPEATS, this program and the peer in turn."""
-    ours, theirs = 0.0, 0.0
+def measured(name: str, ours: Measure, theirs: Measure | None) -> BenchRow:
+    """Measure this program and the peer, if there is one, in turn: best of REPEATS."""
+    our_speed, their_speed = 0.0, 0.0
     for repeat in range(REPEATS):
-        say(f"{cell.name}, repeat {repeat + 1} of {REPEATS}")
-        ours = max(ours, cell.ours())
-        if cell.theirs:
-            theirs = max(theirs, cell.theirs())
-    return BenchRow(cell.name, ours, "moves/s", {PEER: ours / theirs} if theirs else {})
+        say(f"{name}, repeat {repeat + 1} of {REPEATS}")
+        our_speed = max(our_speed, ours())
+        if theirs:
+            their_speed = max(their_speed, theirs())
+    return BenchRow(name, our_speed, "moves/s", {PEER: our_speed / their_speed} if theirs else {})
 
 
-def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[PeerCell]:
-    """Return the cells of one trained network. The peer's network is a file in `folder`."""
+def _rows(learner: NTupleLearner, method: str, peer: Path | None, folder: Path) -> list[BenchRow]:
+    """Measure one trained network. The peer's network is a file in `folder`."""
     network, rule = list_text(learner.config.network), METHODS[method]
     if peer:
         games = -(-learner.progress["games"] // max(THREADS))
@@ -100,16 +88,16 @@ def _cells(learner: NTupleLearner, method: str, peer: Path | None, folder: Path)
         words = ["-n", f"{network}patt", "-a", *rule.their_rate.split(), "-i", "warm.w", "-p", str(threads), *what]
         return (lambda: run_peer(peer, words, folder)) if peer else None
 
-    cells = []
+    rows = []
     for threads in THREADS:
         name, games = f"train {network}, {method}, {counted(threads, 'thread')}", TIMED_MOVES // 2_000 // threads
         peer_speed = theirs(threads, "-t", f"{threads}x{max(1, games)}")
-        cells.append(PeerCell(name, _training(learner, threads), peer_speed))
+        rows.append(measured(name, _training(learner, threads), peer_speed))
     for threads in THREADS if method == "TD(0)" else ():  # play reads only the weights: any method
         name = f"play 1-ply {network}, {counted(threads, 'thread')}"
         peer_speed = theirs(threads, "-e", f"{threads}x{TIMED_GAMES // threads}")
-        cells.append(PeerCell(name, _play(learner, threads), peer_speed))
-    return cells
+        rows.append(measured(name, _play(learner, threads), peer_speed))
+    return rows
 
 
 def warmed(network: str, rule: UpdateRule, moves: int) -> NTupleLearner:
@@ -157,11 +145,7 @@ def play_speed(player: Player, games: int, seed: int) -> float:
 
 
 def find_peer() -> Path | None:
-    """Return the binary of TDL2048+; None if the environment variable is not set.
-
-    Raises:
-        UserError: the environment variable is not the path of a program.
-    """
+    """Return the binary of TDL2048+; None if the environment variable is not set, UserError if it is no program."""
     name = os.environ.get(PEER_VARIABLE)
     if not name:
         return None
@@ -172,11 +156,7 @@ def find_peer() -> Path | None:
 
 
 def run_peer(binary: Path, words: list[str], folder: Path) -> float:
-    """Run TDL2048+ in a folder; return its moves per second, the sum of the lines that it prints for each thread.
-
-    Raises:
-        UserError: the program fails.
-    """
+    """Run TDL2048+ in a folder; return its moves per second, the sum of its threads' lines. UserError if it fails."""
     done = subprocess.run([str(binary), *words], cwd=folder, capture_output=True, text=True, check=False)
     speeds = re.findall(r"^\d+/\d+ \d+ms ([\d.]+)ops", done.stdout, re.MULTILINE)
     if done.returncode or not speeds:

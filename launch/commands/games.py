@@ -1,4 +1,4 @@
-"""Games: `muzero2048 evaluate`, `moves`, `serve`, `play`, `replay`, `diagnose`, `tournament`, `arena` and `grade`."""
+"""Games: `muzero2048 evaluate`, `moves`, `serve`, `play`, `replay`, `tournament`, `arena` and `grade`."""
 
 import argparse
 import sys
@@ -12,7 +12,6 @@ from launch.commands.parser import (
     add_player,
     add_runs_folder,
     add_search,
-    later,
     paths_and_overrides,
     player_and_search,
     search_options,
@@ -35,7 +34,6 @@ def add(commands: Parser) -> None:
         _add_serve,
         _add_play,
         _add_replay,
-        _add_diagnose,
         _add_tournament,
         _add_arena,
         _add_grade,
@@ -291,36 +289,6 @@ def _run_replay(arguments: argparse.Namespace) -> int:
         print("stopped: no page is written", file=sys.stderr)
         return INTERRUPTED
     return 0
-
-
-def _add_diagnose(commands: Parser) -> None:
-    parser = commands.add_command(
-        "diagnose",
-        later(
-            "launch.evaluation.diagnosis.diagnose",
-            "diagnose_path",
-            "path",
-            "boards",
-            "depth",
-            "games",
-            "solution",
-            "seed",
-            "json",
-        ),
-        "errors of a learned model by depth, and values against the points that games then gave",
-        epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
-    )
-    parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint")
-    parser.add_argument("--boards", type=int, default=512, metavar="N", help="boards of its own play (default: 512)")
-    parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
-    parser.add_argument(
-        "--games", type=int, default=32, metavar="N", help="games whose positions are valued (default: 32)"
-    )
-    parser.add_argument(
-        "--solution", type=Path, metavar="FILE", help="of `solve`: exact values beside those of a player"
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of boards and games (default: 1)")
-    add_json(parser)
 
 
 def _add_tournament(commands: Parser) -> None:

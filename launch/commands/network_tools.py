@@ -67,10 +67,7 @@ def read_source(path: Path, stages: str) -> NetworkSource:
 def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) -> None:
     """Average, fold or convert networks and write a checkpoint or a .w file, with `half` in half precision.
 
-    All tools but average read the first path alone.
-
-    Raises:
-        UserError: a network cannot be read, networks have different shapes, or `out` exists.
+    All tools but average read the first path alone. UserError if networks have different shapes, or `out` exists.
     """
     if out.exists():
         raise UserError(f"{out} is there already: name another --out, or remove it")

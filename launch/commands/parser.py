@@ -20,7 +20,7 @@ Run = Callable[[argparse.Namespace], int | None]  # does a command; None: exit c
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line. SearchOptions cannot be abbreviated."""
+    """Reports a mistake in one line. Options cannot be abbreviated."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
@@ -39,9 +39,9 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message}; see `{self.prog} --help`")
 
 
-def later(module: str, function: str, *names: str) -> Run:
+def later(module: str, function: str, names: str) -> Run:
     """Return what calls a function with the arguments of these names, in order; its module is imported only then."""
-    return functools.partial(_call, module, function, names)
+    return functools.partial(_call, module, function, names.split())
 
 
 def _call(module: str, function: str, names: Sequence[str], arguments: argparse.Namespace) -> int | None:

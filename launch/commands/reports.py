@@ -1,15 +1,35 @@
-"""Reports: `muzero2048 compare`, `reproduce`, `tables` and `leaderboard`."""
+"""Reports: `muzero2048 diagnose`, `compare`, `reproduce`, `tables` and `leaderboard`."""
 
 import argparse
 from pathlib import Path
 
-from launch.commands.parser import Parser, add_runs_folder, add_selection, later
+from launch.commands.parser import Parser, add_json, add_runs_folder, add_selection, later
 
 
 def add(commands: Parser) -> None:
     """Add the commands."""
-    for add_command in (_add_compare, _add_reproduce, _add_tables, _add_leaderboard):
+    for add_command in (_add_diagnose, _add_compare, _add_reproduce, _add_tables, _add_leaderboard):
         add_command(commands)
+
+
+def _add_diagnose(commands: Parser) -> None:
+    parser = commands.add_command(
+        "diagnose",
+        later("launch.evaluation.diagnosis.diagnose", "diagnose_path", "path boards depth games solution seed json"),
+        "errors of a learned model by depth, and values against the points that games then gave",
+        epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
+    )
+    parser.add_argument("path", type=Path, metavar="PATH", help="a run folder or a checkpoint")
+    parser.add_argument("--boards", type=int, default=512, metavar="N", help="boards of its own play (default: 512)")
+    parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
+    parser.add_argument(
+        "--games", type=int, default=32, metavar="N", help="games whose positions are valued (default: 32)"
+    )
+    parser.add_argument(
+        "--solution", type=Path, metavar="FILE", help="of `solve`: exact values beside those of a player"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of boards and games (default: 1)")
+    add_json(parser)
 
 
 def _add_compare(commands: Parser) -> None:
@@ -83,7 +103,7 @@ def _names(words: str) -> list[str]:
 def _add_tables(commands: Parser) -> None:
     parser = commands.add_command(
         "tables",
-        later("launch.report.published.markdown_tables", "write_tables", "files", "check"),
+        later("launch.report.published.markdown_tables", "write_tables", "files check"),
         "write the result tables of Markdown files from evaluation files",
     )
     parser.add_argument(
@@ -99,7 +119,7 @@ def _add_tables(commands: Parser) -> None:
 def _add_leaderboard(commands: Parser) -> None:
     parser = commands.add_command(
         "leaderboard",
-        later("launch.report.published.leaderboard", "write_leaderboard", "paths", "out", "check"),
+        later("launch.report.published.leaderboard", "write_leaderboard", "paths out check"),
         "write the best results on each board, and those of papers, as a page",
     )
     parser.add_argument(

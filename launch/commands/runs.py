@@ -38,7 +38,7 @@ def add(commands: Parser) -> None:
 def _add_train(commands: Parser) -> None:
     parser = commands.add_command(
         "train",
-        later("launch.train.loop", "train", "config", "overrides", "resume"),
+        later("launch.train.loop", "train", "config overrides resume"),
         "train one experiment",
         usage="muzero2048 train [-h] CONFIG [key=value ...] [--resume]",
         epilog=f"muzero2048 config CONFIG prints every key; example configs are in {examples_folder()}",
@@ -176,7 +176,7 @@ def _run_tune(arguments: argparse.Namespace) -> int:
 def _add_follow(commands: Parser) -> None:
     parser = commands.add_command(
         "status",
-        later("launch.jobs.following", "status", "runs", "runs_folder", "watch", "json"),
+        later("launch.jobs.following", "status", "runs runs_folder watch json"),
         "show where runs stand: state, progress, scores, time left, errors",
     )
     parser.add_argument("runs", nargs="*", metavar="RUN|GROUP", help="runs or groups (default: all runs)")
@@ -186,7 +186,7 @@ def _add_follow(commands: Parser) -> None:
 
     parser = commands.add_command(
         "logs",
-        later("launch.jobs.following", "logs", "name", "runs_folder", "follow"),
+        later("launch.jobs.following", "logs", "name runs_folder follow"),
         "print the output of a run that submit started, or of a submit --detach",
     )
     parser.add_argument("name", metavar="RUN|GROUP", help="a run, or the group of a submit --detach")
@@ -194,7 +194,7 @@ def _add_follow(commands: Parser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="go on until the run ends")
 
     parser = commands.add_command(
-        "stop", later("launch.jobs.following", "stop", "runs", "runs_folder"), "stop runs in training after they saved"
+        "stop", later("launch.jobs.following", "stop", "runs runs_folder"), "stop runs in training after they saved"
     )
     parser.add_argument("runs", nargs="+", metavar="RUN|GROUP", help="runs or groups")
     add_runs_folder(parser, **FOLDER)
@@ -203,7 +203,7 @@ def _add_follow(commands: Parser) -> None:
 def _add_config(commands: Parser) -> None:
     parser = commands.add_command(
         "config",
-        later("launch.experiment.describe", "describe", "config", "overrides", "json"),
+        later("launch.experiment.describe", "describe", "config overrides json"),
         "print every key of a config, with its value, type, range and meaning",
         usage="muzero2048 config [-h] CONFIG|LEARNER [key=value ...] [--json]",
     )

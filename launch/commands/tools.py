@@ -135,17 +135,7 @@ def _run_endgame(arguments: argparse.Namespace) -> int:
 def _add_judge(commands: Parser) -> None:
     parser = commands.add_command(
         "judge",
-        later(
-            "launch.evaluation.records.judge",
-            "judge",
-            "file",
-            "board",
-            "game",
-            "whole",
-            "result",
-            "false_alarm",
-            "json",
-        ),
+        later("launch.evaluation.records.judge", "judge", "file board game whole result false_alarm json"),
         "replay game records by the rules, and test their spawns; exit code 2 if something is wrong",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="one game a line, in the notation of docs/records.md")
@@ -170,7 +160,7 @@ def _add_wandb(commands: Parser) -> None:
 
     tool = tools.add_command(
         "sync",
-        later("launch.report.wandb.sync", "sync", "runs", "runs_folder"),
+        later("launch.report.wandb.sync", "sync", "runs runs_folder"),
         "upload runs from metrics.jsonl, each row once",
     )
     add_selection(tool)
@@ -182,7 +172,7 @@ def _add_wandb(commands: Parser) -> None:
 
     tool = tools.add_command(
         "workspace",
-        later("launch.report.wandb.workspace", "save_workspace", "entity", "project", "url", "json"),
+        later("launch.report.wandb.workspace", "save_workspace", "entity project url json"),
         "save a workspace: scores, speed, diagnostics of learners",
     )
     _add_project(tool)
@@ -191,7 +181,7 @@ def _add_wandb(commands: Parser) -> None:
 
     text = "save a report that compares groups: curves, and a table of evaluations"
     tool = tools.add_command(
-        "report", later("launch.report.wandb.report", "save_report", "groups", "runs_folder", "entity", "project"), text
+        "report", later("launch.report.wandb.report", "save_report", "groups runs_folder entity project"), text
     )
     tool.add_argument("groups", nargs="+", metavar="GROUP", help="groups of runs, run.group of their configs")
     add_runs_folder(tool)

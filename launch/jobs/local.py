@@ -257,23 +257,21 @@ class Launcher:
 def _start_process(task: PlannedTask, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
     """Start a task on its cores and GPUs."""
     own = os.sched_getaffinity(0)
+    program = [*shlex.split(cluster.prefix), "muzero2048"] if cluster.prefix else [sys.executable, "-m", "launch"]
+    visible = {GPUS: ",".join(slot.gpus)} if slot.gpus else {}
     os.sched_setaffinity(0, slot.cores)  # of this thread; the new process inherits it
     try:
         with task.output.open("ab") as output:
             return subprocess.Popen(
-                [*_command(cluster), *task.arguments],
+                [*program, *task.arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=os.environ | cluster.variables | _visible(slot),
+                env=os.environ | cluster.variables | visible,
                 start_new_session=True,
             )
     finally:
         os.sched_setaffinity(0, own)
-
-
-def _command(cluster: ClusterConfig) -> list[str]:
-    return [*shlex.split(cluster.prefix), "muzero2048"] if cluster.prefix else [sys.executable, "-m", "launch"]
 
 
 def _gpus() -> list[str]:
@@ -287,10 +285,6 @@ def _gpus() -> list[str]:
     except (OSError, subprocess.CalledProcessError):
         return []
     return listed.stdout.split()
-
-
-def _visible(slot: Slot) -> dict[str, str]:
-    return {GPUS: ",".join(slot.gpus)} if slot.gpus else {}
 
 
 def _places(pid: int) -> tuple[set[int], tuple[str, ...]]:

@@ -9,7 +9,7 @@ from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.train_step import make_learner
 from muzero2048.deep_td.value_player import make_player
 from muzero2048.players.search_player import SearchPlayer
-from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
+from muzero2048.training.base_learner import DeviceLearner, state_memory
 from muzero2048.training.game_metrics import game_metrics
 
 
@@ -47,9 +47,7 @@ class DeepTDLearner(DeviceLearner):
             "replay/age": float(loss.age / rounds),
             "optimizer/gradient_norm": float(loss.gradient_norm / rounds),
         }
-        warn_of_saturation(metrics["model/saturated"], config.value)
-        moves, updates = rounds * config.chunk_moves, rounds * config.updates_per_chunk
-        return self._of_game(metrics) | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
+        return self._report(metrics, rounds, rounds, time.perf_counter() - began)
 
     def player(self) -> SearchPlayer:
         """Return a player with the current parameters."""

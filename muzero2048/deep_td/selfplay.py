@@ -8,7 +8,6 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt8
 
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, q_values
-from muzero2048.game.env import BoardGame
 from muzero2048.training.actor import DRAWS, ActorState, GameOutcome, step_actor
 from muzero2048.training.game_metrics import GameStatistics, game_statistics
 from muzero2048.training.returns import lambda_returns
@@ -37,7 +36,6 @@ class Moves(NamedTuple):
 def play_chunk(
     network: ValueNetwork,
     key: PRNGKeyArray,
-    game: BoardGame,
     actor: ActorState,
     epsilon: Float[Array, ""],
     config: DeepTDConfig,
@@ -46,6 +44,7 @@ def play_chunk(
 
     Returns the games after the chunk, the experience [T, E, ...] and statistics of the games.
     """
+    game = config.board_game
 
     def move(actor: ActorState, key: PRNGKeyArray) -> tuple[ActorState, Moves]:
         bits = jax.random.bits(key, (2 + DRAWS, *actor.score.shape), jnp.uint32)

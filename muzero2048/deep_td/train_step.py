@@ -16,11 +16,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.network import ValueNetwork, make_network
 from muzero2048.deep_td.selfplay import Experience, play_chunk
-from muzero2048.game.env import BoardGame
 from muzero2048.game.symmetry import Symmetries, symmetries, view_actions, view_cells
 from muzero2048.training.actor import ActorState, init_actor
 from muzero2048.training.game_metrics import GameStatistics, add_games
-from muzero2048.training.make_game import make_game
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, ReplayState, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
@@ -43,7 +41,6 @@ class DeepTDSetup(NamedTuple):
     """What the config determines: the static parts of all functions of training."""
 
     config: DeepTDConfig
-    game: BoardGame
     optimizer: optax.GradientTransformation
     replay: Replay
     graphdef: nnx.GraphDef[Any]  # the structure of the network, without its parameters
@@ -128,13 +125,13 @@ def view_experience(views: Symmetries, view: Int[Array, "B"], batch: Experience)
 def _play(
     setup: DeepTDSetup, params: Params, key: PRNGKeyArray, actor: ActorState, epsilon: Float[Array, ""]
 ) -> tuple[ActorState, Experience, GameStatistics]:
-    return play_chunk(nnx.merge(setup.graphdef, params), key, setup.game, actor, epsilon, setup.config)
+    return play_chunk(nnx.merge(setup.graphdef, params), key, actor, epsilon, setup.config)
 
 
 def _init_state(setup: DeepTDSetup, seed: int) -> DeepTDState:
     network_key, actor_key, key = jax.random.split(jax.random.key(seed), 3)
     params = nnx.state(make_network(setup.config, network_key), nnx.Param)
-    actor = init_actor(setup.game, actor_key, setup.config.num_envs)
+    actor = init_actor(setup.config.board_game, actor_key, setup.config.num_envs)
     moves = jax.eval_shape(lambda params: _play(setup, params, actor_key, actor, jnp.zeros(()))[1], params)
     return DeepTDState(
         params=params,
@@ -151,7 +148,6 @@ def _make_setup(config: DeepTDConfig) -> DeepTDSetup:
     falling = max(1, int(exploration.decay * config.env_steps) // config.chunk_moves)  # rounds
     return DeepTDSetup(
         config=config,
-        game=make_game(config),
         optimizer=make_optimizer(config),
         replay=make_replay(config, sequence=1),
         graphdef=nnx.graphdef(make_network(config, seed=0)),

@@ -22,7 +22,6 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import BoardEvaluator, SimulatorDynamics
 from muzero2048.training.array_files import load_network
-from muzero2048.training.make_game import make_game
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class AfterstateSearch(SearchSetting):
 
 def make_player(config: DeepTDConfig, graphdef: nnx.GraphDef[Any], params: Params) -> SearchPlayer:
     """Return the player that chooses the best of the four moves."""
-    return SearchPlayer(OnePlySetting(make_game(config), config.discount, graphdef), params)
+    return SearchPlayer(OnePlySetting(config.board_game, config.discount, graphdef), params)
 
 
 def load_one_ply_player(folder: Path, config: DeepTDConfig) -> SearchPlayer:
@@ -80,4 +79,4 @@ def _load_search(folder: Path, config: DeepTDConfig, search: SearchConfig) -> tu
     if config.method != "td_afterstate":
         raise ValueError(f"a search needs values of afterstates, {config.method} has none; give --search 1ply")
     graphdef, params = load_network(folder, lambda: make_network(config, seed=0))
-    return AfterstateSearch(make_game(config), config.discount, search, graphdef), params
+    return AfterstateSearch(config.board_game, config.discount, search, graphdef), params

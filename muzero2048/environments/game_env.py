@@ -19,7 +19,7 @@ render_mode "ansi" returns the board as text, "rgb_array" as a picture, each wit
 "human" prints the text to the terminal at each reset and step. A wrong argument is a ValueError of one line.
 """
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -36,23 +36,8 @@ from ntuple.core.rules import Board, afterstate, begin_game, spawn
 Levels = NDArray[np.uint8]  # [H, W]
 
 
-class _Play(Protocol):
-    """A game in progress."""
-
-    state: State
-
-    def begin(self, random: np.random.Generator) -> int:
-        """Start a game; return the points of the first tiles."""
-
-    def moves(self) -> list[int | None]:
-        """Return the points of the four moves, None for illegal ones."""
-
-    def move(self, action: int) -> int:
-        """Make a legal move; return the points of the tile placed after it."""
-
-
 class _Play2048:
-    """2048 by rules that cache their lines: a step takes microseconds."""
+    """A game of 2048 by rules that cache their lines: a step takes microseconds."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self._sides = (rows, columns)
@@ -75,22 +60,25 @@ class _Play2048:
 
 
 class _PlayByDefinition:
-    """Any game, by its definition."""
+    """A game of any kind, by its definition."""
 
     def __init__(self, game: Game, rows: int, columns: int) -> None:
         self._game, self._sides = game, (rows, columns)
         self.begin(np.random.default_rng(0))
 
     def begin(self, random: np.random.Generator) -> int:
+        """Start a game; return the points of the first tiles."""
         self._random = random
         state, score = self._game.draw_opening(*self._sides, random.random)
         self._set(state)
         return score
 
     def moves(self) -> list[int | None]:
+        """Return the points of the four moves, None for illegal ones."""
         return [move and move.points for move in self._moves]
 
     def move(self, action: int) -> int:
+        """Make a legal move; return the points of the tile placed after it."""
         move = self._moves[action]
         assert move is not None
         state, points = self._game.draw(move.after, self._random.random)
@@ -120,8 +108,9 @@ class GameEnv(gymnasium.Env[Any, np.int64]):
         self.observation_space = state_space(self.game, rows, columns)
         self.action_space = spaces.Discrete(NUM_ACTIONS)
         self.render_mode = render_mode
-        is_2048 = self.game is GAME_2048
-        self._play: _Play = _Play2048(rows, columns) if is_2048 else _PlayByDefinition(self.game, rows, columns)
+        self._play: _Play2048 | _PlayByDefinition = (
+            _Play2048(rows, columns) if self.game is GAME_2048 else _PlayByDefinition(self.game, rows, columns)
+        )
         self._points = self._play.moves()
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -126,6 +126,11 @@ class BoardGame:
         """Unpack words into cells, row by row on one axis."""
         return self.to_cells(board).reshape(*board[0].shape, self.num_cells)
 
+    def list_cells(self, board: Board) -> list[UInt32[Array, "*B"]]:
+        """Unpack words into cells, row by row, one array each."""
+        pairs = itertools.product(board[: self.rows], range(self.columns))
+        return [(word >> np.uint32(8 * column)) & np.uint32(0xFF) for word, column in pairs]
+
     def observe(self, board: Board) -> UInt8[Array, "*B O"]:
         """Return all of a state or an afterstate in bytes, the cells first."""
         return self.flat_cells(board)

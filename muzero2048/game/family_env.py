@@ -76,14 +76,9 @@ class FamilyGame(BoardGame):
         return self.game.placement != "anywhere"
 
     @property
-    def num_hints(self) -> int:
-        """T."""
-        return self.game.num_hints
-
-    @property
     def num_spawn_codes(self) -> int:
         """S = N * P * T."""
-        return num_spawn_codes(self.game, self.num_cells)
+        return self.num_cells * len(self.game.placed_levels) * self.game.num_hints
 
     @property
     def tiles(self) -> tuple[int, ...]:
@@ -98,7 +93,7 @@ class FamilyGame(BoardGame):
     @property
     def hints(self) -> int:
         """T in a game with a bag, else 0."""
-        return self.num_hints if self.kinds else 0
+        return self.game.num_hints if self.kinds else 0
 
     @property
     def observation_size(self) -> int:
@@ -108,7 +103,7 @@ class FamilyGame(BoardGame):
     @property
     def event_codes(self) -> np.ndarray:
         """Those of the chance events in the order of the spawn codes."""
-        hints = range(1, self.num_hints + 1) if self.kinds else (0,)
+        hints = range(1, self.game.num_hints + 1) if self.kinds else (0,)
         events = itertools.product(range(self.num_cells), self.game.placed_levels, hints)
         return np.array([event_code(self.game, PlacedTile(*event)) for event in events], np.int16)
 
@@ -206,7 +201,7 @@ class FamilyGame(BoardGame):
 
     def _hint_chances(self, afterstate: Board) -> Float[Array, "*B P T"]:
         """Return the probability of each hint after each level that can be placed."""
-        shape = (*afterstate[0].shape, len(self.game.placed_levels), self.num_hints)
+        shape = (*afterstate[0].shape, len(self.game.placed_levels), self.game.num_hints)
         if self.game.bag is None:
             return jnp.ones(shape)
         largest, rows = self._largest(afterstate), []
@@ -215,14 +210,14 @@ class FamilyGame(BoardGame):
             share = jnp.where(hints.has_bonus, float(self.game.bag.bonus_share), 0.0)
             total = jnp.maximum(hints.total, 1).astype(jnp.float32)
             kinds = [(1.0 - share) * count.astype(jnp.float32) / total for count in hints.counts]
-            rows.append(jnp.stack([*kinds, share][: self.num_hints], axis=-1))
+            rows.append(jnp.stack([*kinds, share][: self.game.num_hints], axis=-1))
         return jnp.stack(rows, axis=-2)
 
     def place(self, afterstate: Board, spawn_code: Int[Array, "*B"]) -> Board:
         """Return the board after the chance event `spawn_code`, which must be possible."""
         code = spawn_code.astype(jnp.uint32)
-        hint = code % np.uint32(self.num_hints) + np.uint32(1)
-        placed = code // np.uint32(self.num_hints)
+        hint = code % np.uint32(self.game.num_hints) + np.uint32(1)
+        placed = code // np.uint32(self.game.num_hints)
         levels = self.game.placed_levels
         level = look_up(levels, placed % np.uint32(len(levels)))
         cell = placed // np.uint32(len(levels))
@@ -234,7 +229,7 @@ class FamilyGame(BoardGame):
         if not self.game.worth:
             return super().placed_points(spawn_code)
         points = [self.game.place_points(level) for level in self.game.placed_levels]
-        number = spawn_code.astype(jnp.uint32) // np.uint32(self.num_hints) % np.uint32(len(points))
+        number = spawn_code.astype(jnp.uint32) // np.uint32(self.game.num_hints) % np.uint32(len(points))
         return look_up(points, number).astype(jnp.int32)
 
     def init_from_bits(self, bits: UInt32[Array, "*B"]) -> Board:
@@ -267,7 +262,7 @@ class FamilyGame(BoardGame):
         level, placed, bits = self._draw_level(bits, afterstate)
         hint = self._draw_hint(bits, afterstate, level)
         cell = (slot >> np.uint32(2)) * np.uint32(self.columns) + (slot & np.uint32(3))
-        code = (cell * np.uint32(len(self.game.placed_levels)) + placed) * np.uint32(self.num_hints)
+        code = (cell * np.uint32(len(self.game.placed_levels)) + placed) * np.uint32(self.game.num_hints)
         code = code + (hint - np.uint32(1) if self.kinds else hint)
         return self._after_placement(afterstate, slot, level, hint), code.astype(jnp.int32)
 
@@ -378,25 +373,13 @@ class FamilyGame(BoardGame):
 
     def _largest(self, board: Board) -> UInt32[Array, "*B"]:
         """Return the largest level of a board."""
-        return functools.reduce(
-            jnp.maximum,
-            [
-                (word >> np.uint32(8 * column)) & np.uint32(0xFF)
-                for word in board[: self.rows]
-                for column in range(self.columns)
-            ],
-        )
+        return functools.reduce(jnp.maximum, self.list_cells(board))
 
 
 def make_board_game(name: str, rows: int, columns: int) -> BoardGame:
     """Return the game of a name; 2048 has an environment of its own, which is faster. ValueError if there is none."""
     game = find_game(name, rows, columns)
     return Game2048(rows, columns) if game is GAME_2048 else FamilyGame(game, rows, columns)
-
-
-def num_spawn_codes(game: Game, cells: int) -> int:
-    """Return S, the number of chance events of a game on a board of so many cells."""
-    return cells * len(game.placed_levels) * game.num_hints
 
 
 def _share(probability: float) -> Fraction:

@@ -37,6 +37,7 @@ from muzero2048.networks.board_lines import (
     placed_products,
     placements,
     to_lines,
+    with_context,
     with_products,
 )
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, planes, value_initializers
@@ -50,14 +51,6 @@ STATE, AFTERSTATE = 0, 1
 def num_features(cells: int, width: int) -> int:
     """Return the number of features that `with_products` makes of the vectors of some cells."""
     return cells * width + cells * (cells - 1) // 2
-
-
-def with_context(x: Float[Array, "B *P F"], context: Float[Array, "B m D"]) -> Float[Array, "B *P F_plus"]:
-    """Append the context, if there is one, to the features of every place; m is 1, or 0 if there is none."""
-    if context.shape[1] == 0:
-        return x
-    spread = context.reshape(len(context), *(1,) * (x.ndim - 2), -1)
-    return jnp.concatenate([x, jnp.broadcast_to(spread, (*x.shape[:-1], spread.shape[-1]))], axis=-1)
 
 
 class CellsTrunk(nnx.Module):

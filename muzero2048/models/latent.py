@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, UInt8
 from muzero2048.models.base import FIRST_REWARD, AfterstatePrediction, Model, Prediction, cosine_distance
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.networks.board_lines import with_context
 from muzero2048.networks.trunks import Head, Tower, by_place, inputs_by_place, make_trunk, planes, value_initializers
 
 
@@ -76,7 +77,7 @@ class LatentModel(Model):
     ) -> tuple[Float[Array, "B *S width"], Float[Array, "B bins"]]:
         """phi: apply the tower to state and action (network.latent.action_input); second output: reward logits."""
         one_hot = jax.nn.one_hot(action, 4)
-        afterstate = self.phi(_outer(state, one_hot) if self.outer else _append(state, one_hot))
+        afterstate = self.phi(_outer(state, one_hot) if self.outer else with_context(state, one_hot))
         return afterstate, self.reward_head(afterstate)
 
     def afterstate_prediction(self, afterstate: Float[Array, "B *S width"]) -> AfterstatePrediction:
@@ -85,14 +86,14 @@ class LatentModel(Model):
 
     def dynamics(self, afterstate: Float[Array, "B *S width"], code: Float[Array, "B C"]) -> Float[Array, "B *S width"]:
         """g: apply the tower to the afterstate with the code appended."""
-        return self.g(_append(afterstate, code))
+        return self.g(with_context(afterstate, code))
 
     def encode(self, observed: Observed) -> Float[Array, "B C"]:
         """e: apply the encoder (network.latent.encoder), which reads both observations and the action."""
         before, after = (planes(x, self.tile_levels) for x in (observed.cells, observed.next_cells))
         boards = jnp.concatenate([before, after], axis=-1 if self.tower_encodes else -2)
         inputs = by_place(boards, self.encoder_places if self.tower_encodes else ())
-        return self.encoder(_append(inputs, jax.nn.one_hot(observed.action, 4)))
+        return self.encoder(with_context(inputs, jax.nn.one_hot(observed.action, 4)))
 
     def inconsistency(
         self, predicted: Float[Array, "B *S width"], true: Float[Array, "B *S width"]
@@ -101,12 +102,6 @@ class LatentModel(Model):
         assert self.predictor is not None
         guess = self.predictor(predicted)
         return cosine_distance(guess, true.reshape(guess.shape).astype(jnp.float32))
-
-
-def _append(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_plus_D"]:
-    """Append the context vector to the features of every place."""
-    spread = context.reshape(len(x), *(1,) * (x.ndim - 2), -1)
-    return jnp.concatenate([x, jnp.broadcast_to(spread, (*x.shape[:-1], spread.shape[-1])).astype(x.dtype)], axis=-1)
 
 
 def _outer(x: Float[Array, "B *S width"], context: Float[Array, "B D"]) -> Float[Array, "B *S width_times_D"]:

@@ -13,10 +13,9 @@ from muzero2048.muzero.diagnosis.one_move import measure
 from muzero2048.muzero.learner_state import MuZeroState, acting_params, beginning_with, with_acting_params
 from muzero2048.muzero.network_player import make_player
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.setup import MuZeroReport, UpdateReport
-from muzero2048.muzero.train_step import make_learner
+from muzero2048.muzero.train_step import MuZeroReport, UpdateReport, make_learner
 from muzero2048.players.search_player import SearchPlayer
-from muzero2048.training.base_learner import DeviceLearner, state_memory, warn_of_saturation
+from muzero2048.training.base_learner import DeviceLearner, state_memory
 from muzero2048.training.devices import local_copy
 from muzero2048.training.game_metrics import game_metrics
 from ntuple.core.games.definition import Game
@@ -60,9 +59,7 @@ class MuZeroLearner(DeviceLearner):
         metrics = summarize(jax.device_get(report), chunks, finished, self._config.rules)
         if finished == rounds:
             metrics |= measure(config, self._learner.graphdef, acting_params(self._state), self._state.replay)
-        warn_of_saturation(metrics["model/saturated"], config.value)
-        moves, updates = chunks * config.chunk_moves, finished * config.updates_per_chunk
-        return self._of_game(metrics) | self._count(moves, metrics["train/games"], updates, time.perf_counter() - began)
+        return self._report(metrics, chunks, finished, time.perf_counter() - began)
 
     def _acting(self, state: MuZeroState) -> Any:
         return acting_params(state)

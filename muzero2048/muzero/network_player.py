@@ -18,7 +18,6 @@ from muzero2048.search.base import Dynamics
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.training.array_files import load_network
-from muzero2048.training.make_game import make_game
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ def make_player(config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Param
 
 def network_setting(config: MuZeroConfig, graphdef: nnx.GraphDef[Any]) -> NetworkSetting:
     """Return how a model plays with the search of its config."""
-    return NetworkSetting(make_game(config), config.discount, config.search, graphdef)
+    return NetworkSetting(config.board_game, config.discount, config.search, graphdef)
 
 
 def load_model(folder: Path, config: MuZeroConfig) -> tuple[nnx.GraphDef[Any], Params]:

@@ -12,12 +12,11 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from muzero2048.game.env import BoardGame
 from muzero2048.models.base import Model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import search_by_device
-from muzero2048.search.policy_output import bootstrap_value
+from muzero2048.search.root_rules import bootstrap_value
 from muzero2048.training.returns import lambda_returns
 
 
@@ -62,7 +61,7 @@ def _returns_of(
 
 
 def reanalyse(
-    model: Model, key: PRNGKeyArray, game: BoardGame, sequence: Sequence, config: MuZeroConfig, rows: NamedSharding
+    model: Model, key: PRNGKeyArray, sequence: Sequence, config: MuZeroConfig, rows: NamedSharding
 ) -> Sequence:
     """Replace policies and values in a share `replay.reanalyse` of the sequences of a batch [B, K+1, ...].
 
@@ -93,9 +92,9 @@ def reanalyse(
         others = by_blocks(old)[:, first:]
         return jnp.concatenate([new.reshape(blocks, first, *old.shape[1:]), others], axis=1).reshape(old.shape)
 
-    board = game.from_observation(chosen(sequence.cells).reshape(-1, sequence.cells.shape[-1]))
+    board = config.board_game.from_observation(chosen(sequence.cells).reshape(-1, sequence.cells.shape[-1]))
     seeds = jax.random.bits(key, board[0].shape, jnp.uint32)
-    root, plan = search_by_device(model, game, board, seeds, None, config, rows)
+    root, plan = search_by_device(model, board, seeds, None, config, rows)
     searched = bootstrap_value(root, plan, config.bootstrap).reshape(renewed, -1)
     reward, done = (chosen(x)[:, :-1].T for x in (sequence.reward, sequence.done))  # time first
     returns = lambda_returns(reward, done, searched.T, config.discount, config.td_lambda, config.td_steps)

@@ -8,14 +8,14 @@ from flax import nnx
 from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
-from muzero2048.game.env import Board, BoardGame
+from muzero2048.game.env import Board
 from muzero2048.models.base import Model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.search.base import Plan, Root, Share
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan_move import make_root, plan
-from muzero2048.search.policy_output import bootstrap_value
+from muzero2048.search.root_rules import bootstrap_value
 from muzero2048.training.actor import DRAWS, ActorState, GameOutcome, step_actor
 from muzero2048.training.devices import by_device
 from muzero2048.training.game_metrics import GameStatistics, add_games, game_statistics
@@ -36,7 +36,6 @@ class PlayStatistics(NamedTuple):
 def play_chunk(
     model: Model,
     key: PRNGKeyArray,
-    game: BoardGame,
     actor: ActorState,
     config: MuZeroConfig,
     rows: NamedSharding,
@@ -47,12 +46,13 @@ def play_chunk(
     Returns the games after the chunk; the moves [T, E, ...] with finished value targets; the errors of the search (its
     value - target, in points); and statistics. `share` is the share of the training that is made.
     """
+    game = config.board_game
 
     def move(
         actor: ActorState, key: PRNGKeyArray
     ) -> tuple[ActorState, tuple[Sequence, GameOutcome, Float[Array, "E"]]]:
         search_key, step_key = jax.random.split(key)
-        plan, value = _search(model, search_key, game, actor.board, config, rows, share)
+        plan, value = _search(model, search_key, actor.board, config, rows, share)
         bits = jax.random.bits(step_key, (DRAWS, *actor.score.shape), jnp.uint32)
         following, transition, outcome = step_actor(game, bits, actor, plan.action, value, config.discount)
         record = Sequence(
@@ -68,7 +68,7 @@ def play_chunk(
 
     keys = jax.random.split(key, config.chunk + 1)
     actor, (record, outcome, q_range) = jax.lax.scan(move, actor, keys[:-1])
-    _, last = _search(model, keys[-1], game, actor.board, config, rows, share)
+    _, last = _search(model, keys[-1], actor.board, config, rows, share)
     values = jnp.concatenate([record.value, last[None]])
     returns = lambda_returns(record.reward, record.done, values, config.discount, config.td_lambda, config.td_steps)
     entropy = -jnp.sum(record.policy * jnp.log(jnp.maximum(record.policy, 1e-30)), axis=-1)
@@ -88,7 +88,6 @@ def add_play(first: PlayStatistics, second: PlayStatistics) -> PlayStatistics:
 
 def search_by_device(
     model: Model,
-    game: BoardGame,
     board: Board,
     seeds: UInt32[Array, "B"],
     key: PRNGKeyArray | None,
@@ -100,7 +99,7 @@ def search_by_device(
 
     Noise of self-play is drawn from `key`; None: no noise.
     """
-    graphdef, params = nnx.split(model)
+    game, (graphdef, params) = config.board_game, nnx.split(model)
 
     def search(params: Any, root: Root) -> Plan:
         dynamics = make_dynamics(nnx.merge(graphdef, params), game, config.search)
@@ -113,7 +112,6 @@ def search_by_device(
 def _search(
     model: Model,
     key: PRNGKeyArray,
-    game: BoardGame,
     board: Board,
     config: MuZeroConfig,
     rows: NamedSharding,
@@ -122,7 +120,7 @@ def _search(
     """Plan with noise; return the plans and the values that targets bootstrap from."""
     noise_key, seed_key = jax.random.split(key)
     seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-    root, result = search_by_device(model, game, board, seeds, noise_key, config, rows, share)
+    root, result = search_by_device(model, board, seeds, noise_key, config, rows, share)
     return result, bootstrap_value(root, result, config.bootstrap)
 
 

@@ -23,14 +23,40 @@ from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner_state import Average, MuZeroState, acting_params, extend_average, state_shardings
 from muzero2048.muzero.losses import LossReport, unrolled_loss
 from muzero2048.muzero.new_targets import fresh_values, reanalyse
-from muzero2048.muzero.selfplay import PlayStatistics, play_chunk
-from muzero2048.muzero.setup import MuZeroReport, MuZeroSetup, UpdateReport, add_reports, make_setup
+from muzero2048.muzero.selfplay import PlayStatistics, add_play, play_chunk
 from muzero2048.muzero.table_learning import Params, init_tables, learn_tables, model_is_right, with_tables
 from muzero2048.search.base import Share
 from muzero2048.training.actor import ActorState, init_actor
-from muzero2048.training.devices import Devices
-from muzero2048.training.replay import Sample
+from muzero2048.training.devices import Devices, Shardings, make_shardings
+from muzero2048.training.optimizer import make_optimizer
+from muzero2048.training.replay import Replay, Sample, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
+
+
+class MuZeroSetup(NamedTuple):
+    """What the config determines: the static parts of all functions of training."""
+
+    config: MuZeroConfig
+    optimizer: optax.GradientTransformation
+    replay: Replay
+    graphdef: nnx.GraphDef[Any]  # the structure of the model, without its parameters
+    shardings: Shardings
+
+
+class UpdateReport(NamedTuple):
+    """Metrics of an update."""
+
+    loss: LossReport
+    gradient_norm: Float[Array, ""]
+    part_norms: dict[str, Float[Array, ""]]  # gradient norm of each part of the model
+    age: Float[Array, ""]  # age of the sampled positions, counted in moves of all environments
+
+
+class MuZeroReport(NamedTuple):
+    """Metrics of a round, or their sum over several rounds (`add_reports`)."""
+
+    play: PlayStatistics
+    update: UpdateReport  # mean over the updates of a round
 
 
 def make_round(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, MuZeroReport]:
@@ -83,7 +109,7 @@ def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[
 
 def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> tuple[Batch, Sample]:
     """Sample sequences, give them fresh values, reanalyse a share, turn each into a random view, make the batch."""
-    config, game = setup.config, setup.game
+    config, game = setup.config, setup.config.board_game
     sample_key, search_key, view_key = jax.random.split(key, 3)
     sample = setup.replay.sample(sample_key, state.replay)
     sequence = sample.moves
@@ -91,7 +117,7 @@ def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> 
     if config.replay.fresh_returns:
         sequence = fresh_values(model, sequence, config)
     if config.replay.reanalysed:
-        sequence = reanalyse(model, search_key, game, sequence, config, setup.shardings.cut)
+        sequence = reanalyse(model, search_key, sequence, config, setup.shardings.cut)
     if config.symmetry:
         views = symmetries(config.rows, config.columns)
         view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
@@ -115,7 +141,7 @@ def _play(
     setup: MuZeroSetup, params: Params, key: PRNGKeyArray, actor: ActorState, share: Share
 ) -> tuple[ActorState, Sequence, Array, PlayStatistics]:
     model = nnx.merge(setup.graphdef, params)
-    return play_chunk(model, key, setup.game, actor, setup.config, setup.shardings.cut, share)
+    return play_chunk(model, key, actor, setup.config, setup.shardings.cut, share)
 
 
 def training_share(optimizer: optax.OptState, config: MuZeroConfig) -> Float[Array, ""]:
@@ -139,15 +165,31 @@ def _learn(setup: MuZeroSetup, state: MuZeroState) -> tuple[MuZeroState, UpdateR
     return state._replace(key=key), report
 
 
+def make_setup(config: MuZeroConfig, devices: Devices | None) -> MuZeroSetup:
+    """Make the static parts; `devices` as in `make_learner`."""
+    return MuZeroSetup(
+        config=config,
+        optimizer=make_optimizer(config),
+        replay=make_replay(config, config.sequence),
+        graphdef=nnx.split(nnx.eval_shape(lambda: make_model(config, seed=0)))[0],
+        shardings=make_shardings(config, devices),
+    )
+
+
 def _init_state(setup: MuZeroSetup, key: PRNGKeyArray) -> MuZeroState:
     model_key, actor_key, key = jax.random.split(key, 3)
     model = make_model(setup.config, model_key)
     params, tables = nnx.state(model, nnx.Param), init_tables(model)
     average = Average(params, jnp.zeros((), jnp.int32)) if setup.config.ema_decay else None
-    actor = init_actor(setup.game, actor_key, setup.config.num_envs)
+    actor = init_actor(setup.config.board_game, actor_key, setup.config.num_envs)
     moves = jax.eval_shape(functools.partial(_play, setup), with_tables(params, tables), actor_key, actor, 0.0)[1]
     optimizer = setup.optimizer.init(params)
     return MuZeroState(params, tables, average, optimizer, actor, setup.replay.init(moves), key)
+
+
+def add_reports(first: MuZeroReport, second: MuZeroReport) -> MuZeroReport:
+    """Add the reports of two periods."""
+    return MuZeroReport(add_play(first.play, second.play), jax.tree.map(jnp.add, first.update, second.update))
 
 
 class MuZeroPrograms(NamedTuple):

@@ -100,6 +100,14 @@ def with_products(cells: Float[Array, "*B m D"]) -> Float[Array, "*B features"]:
     return jnp.concatenate([cells.reshape(*cells.shape[:-2], -1), *products], axis=-1)
 
 
+def with_context(x: Float[Array, "B *S F"], context: Float[Array, "B *M D"]) -> Float[Array, "B *S F_plus"]:
+    """Append the context of each board, if it has any, to the features of every place."""
+    spread = context.reshape(len(x), *(1,) * (x.ndim - 2), -1).astype(x.dtype)
+    if spread.shape[-1] == 0:
+        return x
+    return jnp.concatenate([x, jnp.broadcast_to(spread, (*x.shape[:-1], spread.shape[-1]))], axis=-1)
+
+
 def placements(state: Float[Array, "B N D"], board_shape: tuple[int, int], shape: str) -> Float[Array, "B P n D"]:
     """Return the cells of all placements of a shape on the board.
 

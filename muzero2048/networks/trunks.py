@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Float, Integer, PRNGKeyArray
 
+from muzero2048.networks.board_lines import with_context
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.tuple_embedding import Tiles, TupleFeatures
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
@@ -40,10 +41,7 @@ def by_place(seen: Float[Array, "B O D"], places: tuple[int, ...]) -> Float[Arra
     if not places:
         return seen.reshape(len(seen), -1)
     cells = seen[:, : math.prod(places)].reshape(len(seen), *places, -1)
-    others = seen[:, math.prod(places) :].reshape(len(seen), *(1,) * len(places), -1)
-    if others.shape[-1] == 0:
-        return cells
-    return jnp.concatenate([cells, jnp.broadcast_to(others, (*cells.shape[:-1], others.shape[-1]))], axis=-1)
+    return with_context(cells, seen[:, math.prod(places) :])
 
 
 def inputs_by_place(places: tuple[int, ...], num_cells: int, more: int, planes: int) -> int:

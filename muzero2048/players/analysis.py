@@ -1,7 +1,7 @@
 """Analysis of given boards: the move that a player would make, and its values of all moves.
 
 A batch is padded to a power of two with empty boards, on which no move is legal. So ten compiled programs serve all
-batch sizes up to 512.
+batch sizes up to 512. `read_outlook` reads what a tree holds below the chosen move, for people who look at a search.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,10 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
-from muzero2048.game.env import Board, BoardGame
-from muzero2048.search.outlook import Outlook
+from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame
+from muzero2048.search.tree import UNVISITED, Trees, row_numbers
 from ntuple.core.games.definition import HINT_BITS
 from ntuple.core.interfaces import Analysis, check_boards
+
+VARIATION = 16  # moves of a line, at most
+
+
+class Outlook(NamedTuple):
+    """What is below the chosen move of each of B boards."""
+
+    outcomes: Float[Array, "B C 3"]  # of each chance code: probability, visits, value in points (nan: not visited)
+    variation: Int[Array, "B D 2"]  # moves, each with the chance code after it; -1 after the end of the line
 
 
 class JudgedBoards(NamedTuple):
@@ -28,6 +37,7 @@ class JudgedBoards(NamedTuple):
     outlook: Outlook | None = None  # None: the player grows no tree
 
 
+Walk = tuple[Int[Array, "B"], Int[Array, "B"], Bool[Array, "B"]]  # along a line: node, move, whether it goes on
 # (boards, a seed of random numbers for each) -> judgement
 Judge = Callable[[Board, UInt32[Array, "B"]], JudgedBoards]
 # (parameters, boards [B, H, W], seeds [B], draws [B] or None) -> analysis
@@ -79,12 +89,7 @@ def make_analyse(game: BoardGame, judge: Callable[[Any], Judge], lanes: int) -> 
 
 
 def with_event_codes(analysis: Analysis, events: np.ndarray) -> Analysis:
-    """Return an analysis with the codes of ntuple/core/games/event_codes.py in place of the game's spawn codes.
-
-    Args:
-        analysis: of the search in the rules of the game.
-        events: [S] code of each spawn code.
-    """
+    """Return an analysis with the codes of ntuple/core/games/event_codes.py, `events` [S], in place of spawn codes."""
     if analysis.variation is None or analysis.outcomes is None:
         return analysis
     variation = analysis.variation.copy()
@@ -93,6 +98,40 @@ def with_event_codes(analysis: Analysis, events: np.ndarray) -> Analysis:
     outcomes = np.tile([0.0, 0.0, np.nan], (len(variation), events.max() + 1, 1))
     outcomes[:, events] = analysis.outcomes
     return analysis._replace(variation=variation, outcomes=outcomes)
+
+
+def read_outlook(tree: Trees, action: Int[Array, "B"], codes: int) -> Outlook:
+    """Read the outcomes after an action of the root, and the line that begins with it.
+
+    The line follows the most visited chance code and the most visited action, until an action was not visited or the
+    game is over. An action that was not visited has no outcomes: probabilities and visits 0.
+    """
+    rows = row_numbers(action)
+    chance = tree.children[0, rows, action].astype(jnp.int32)
+    node, known = jnp.maximum(chance, 0), (chance != UNVISITED)[:, None]
+    states = tree.children[node, rows, :codes].astype(jnp.int32)
+    values = tree.values[jnp.maximum(states, 0), rows[:, None]]
+    outcomes = (
+        jnp.where(known, tree.prior[node, rows, :codes], 0.0),
+        jnp.where(known, tree.visits[node, rows, :codes], 0).astype(jnp.float32),
+        jnp.where(known & (states != UNVISITED), values, jnp.nan),
+    )
+
+    def ply(walk: Walk, _: None) -> tuple[Walk, Int[Array, "B 2"]]:
+        node, move, live = walk
+        after = tree.children[node, rows, move].astype(jnp.int32)
+        code = jnp.argmax(tree.visits[jnp.maximum(after, 0), rows, :codes], axis=-1)
+        below = tree.children[jnp.maximum(after, 0), rows, code].astype(jnp.int32)
+        goes_on = live & (after != UNVISITED) & (below != UNVISITED)
+        step = jnp.stack([jnp.where(live, move, -1), jnp.where(goes_on, code, -1)], axis=-1)
+        node = jnp.where(goes_on, below, 0)
+        visits = tree.visits[node, rows, :NUM_ACTIONS]
+        goes_on &= (visits.max(axis=-1) > 0) & ~tree.is_over[node, rows]
+        return (node, jnp.argmax(visits, axis=-1), goes_on), step
+
+    start = jnp.zeros_like(rows), action.astype(rows.dtype), jnp.ones(rows.shape, bool)
+    _, steps = jax.lax.scan(ply, start, None, length=VARIATION)
+    return Outlook(jnp.stack(outcomes, axis=-1), jnp.swapaxes(steps, 0, 1))
 
 
 def _without_ended(outlook: Outlook, is_over: Bool[Array, "B"]) -> Outlook:

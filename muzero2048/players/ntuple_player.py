@@ -55,9 +55,10 @@ def afterstate_values(
     was reliably faster on a CPU, and stacked forms take up to three times as long to compile. The time is that of cache
     misses: 3 to 4 million boards/s of 4x6 on two busy cores, about the speed of one numba thread there.
     """
-    cells = _clamped_cells(game, board)
     views = symmetries(game.rows, game.columns).cell_from
     levels = count_levels(game.rows, game.columns)
+    # Larger tiles than an index can hold are clamped.
+    cells = [jnp.minimum(cell, np.uint32(levels - 1)).astype(jnp.int32) for cell in game.list_cells(board)]
     starts = np.cumsum([0, *table_sizes(patterns, levels)]).tolist()
     tables = []
     for start, pattern in zip(starts[:-1], patterns, strict=True):
@@ -65,16 +66,6 @@ def afterstate_values(
         entries = [weights.at[position].get(mode="promise_in_bounds") for position in positions]
         tables.append(functools.reduce(operator.add, entries))
     return functools.reduce(operator.add, tables)
-
-
-def _clamped_cells(game: BoardGame, board: Board) -> list[Int[Array, "*B"]]:
-    """Return the cells row by row, one array each; larger tiles than an index can hold are clamped."""
-    largest = np.uint32(count_levels(game.rows, game.columns) - 1)
-    return [
-        jnp.minimum((word >> np.uint32(8 * column)) & np.uint32(0xFF), largest).astype(jnp.int32)
-        for word in board
-        for column in range(game.columns)
-    ]
 
 
 def _index(cells: list[Int[Array, "*B"]], levels: int) -> Int[Array, "*B"]:

@@ -15,12 +15,11 @@ import numpy as np
 from jaxtyping import Array, UInt32
 
 from muzero2048.game.env import Board, BoardGame
-from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse, with_event_codes
+from muzero2048.players.analysis import Analyse, Judge, JudgedBoards, make_analyse, read_outlook, with_event_codes
 from muzero2048.players.lanes import MOVES_A_CALL, Lanes, Policy, open_lanes, play_lanes
 from muzero2048.players.moves_left import moves_left
 from muzero2048.search.base import Dynamics, Plan
 from muzero2048.search.config import SearchConfig
-from muzero2048.search.outlook import read_outlook
 from muzero2048.search.plan_move import make_root, plan
 from muzero2048.search.tree import Trees
 from muzero2048.search.views import plan_views

@@ -76,4 +76,4 @@ class Plan(NamedTuple):
     policy_target: Float[Array, "B A"]  # improved policy, 0 on illegal actions
     q_values: Float[Array, "B A"]  # r + gamma V(as) in points; completed where not visited
     visits: Int[Array, "B A"]
-    value: Float[Array, "B"]  # best visited Q (Guei 2023, eq. 35); policy_output.bootstrap_value computes others
+    value: Float[Array, "B"]  # best visited Q (Guei 2023, eq. 35); root_rules.bootstrap_value computes others

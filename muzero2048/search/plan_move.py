@@ -17,9 +17,8 @@ from muzero2048.models.base import State
 from muzero2048.search.base import ILLEGAL, Afterstate, Dynamics, Plan, Root, Share, Statistics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.mctx_engine import search_with_mctx
-from muzero2048.search.policy_output import read_out, root_statistics
-from muzero2048.search.root_rules import ROOT_RULES
-from muzero2048.search.tree import Trees
+from muzero2048.search.root_rules import ROOT_RULES, read_out
+from muzero2048.search.tree import Trees, root_statistics
 from muzero2048.search.tree_search import grow_tree
 
 

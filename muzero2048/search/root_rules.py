@@ -1,4 +1,4 @@
-"""Rules at the root of the search: noise, action selection, and the read-out of move and policy target.
+"""Rules at the root of the search: noise, action selection, and the read-out of the plan.
 
     gumbel   Sequential Halving over actions sampled by Gumbel top-m (Gumbel MuZero, sec. 3)
     puct     PUCT with Dirichlet noise in the prior; the move is drawn by the visits (MuZero)
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from muzero2048.search.base import ILLEGAL, Root, Share, Statistics
+from muzero2048.search.base import ILLEGAL, Plan, Root, Share, Statistics
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.inner_rules import argmax, possible, select_puct
 from muzero2048.search.qtransforms import complete_q, scale_q
@@ -154,3 +154,37 @@ PUCT = RootRule(
     add_noise=_add_puct_noise, select=_select_puct_root, read_out=_read_out_puct, is_one_batch=lambda config: False
 )
 ROOT_RULES = {"gumbel": GUMBEL, "puct": PUCT}
+
+
+def read_out(root: Root, statistics: Statistics, config: SearchConfig) -> Plan:
+    """Compute the plan from the statistics of the root.
+
+    Its Q-values are completed; its value is the best visited Q, 0 if the game is over.
+    """
+    action, target = ROOT_RULES[config.root].read_out(root, statistics, config)
+    completed = complete_q(statistics.q_values, statistics.visits, root.policy_logits, root.value, config)
+    best = jnp.max(jnp.where(statistics.visits > 0, statistics.q_values, -jnp.inf), axis=-1)
+    value = jnp.where(root.legal.any(axis=-1), best, 0.0)
+    return Plan(action.astype(jnp.int32), target, completed, statistics.visits, value)
+
+
+def bootstrap_value(root: Root, plan: Plan, rule: str) -> Float[Array, "B"]:
+    """Compute the value of the root that targets bootstrap from.
+
+    best_child:       max of Q over the visited actions (Guei 2023, eq. 35)
+    played:           Q of the action played
+    improved_policy:  sum_a pi'(a) Q(a), pi' the policy target, Q completed (Gumbel MuZero, eq. 11 and 33)
+    visit_mean:       sum_a N(a) Q(a) / sum_a N(a)
+    network:          V(s), without the search
+
+    The value is in points; 0 if the game is over.
+    """
+    visits = jnp.maximum(plan.visits.sum(axis=-1), 1)
+    value = {
+        "best_child": plan.value,
+        "played": jnp.take_along_axis(plan.q_values, plan.action[:, None], axis=-1)[:, 0],
+        "improved_policy": jnp.sum(plan.policy_target * plan.q_values, axis=-1),
+        "visit_mean": jnp.sum(plan.visits * plan.q_values, axis=-1) / visits,
+        "network": root.value,
+    }[rule]
+    return jnp.where(root.legal.any(axis=-1), value, 0.0)

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from muzero2048.game.env import NUM_ACTIONS
 from muzero2048.models.base import State
 from muzero2048.search.base import Root, Statistics
+from muzero2048.search.config import SearchConfig
 from muzero2048.search.qtransforms import Bounds
 
 UNVISITED = -1
@@ -35,8 +36,8 @@ class Trees(NamedTuple):
     bounds: Bounds  # [B, 2] least and greatest Q so far
     seeds: UInt32[Array, "B"]
 
-    def root_statistics(self) -> Statistics:
-        """Return Q and visits of the root's actions."""
+    def mean_statistics(self) -> Statistics:
+        """Return Q, the mean over visits, and visits of the root's actions."""
         return Statistics(self.q_values[0], self.visits[0, :, :NUM_ACTIONS].astype(jnp.int32), self.bounds)
 
 
@@ -98,3 +99,41 @@ def expected_value(
     mass = jnp.where(seen, probabilities, 0.0)
     outcomes = values[jnp.maximum(children, 0), jnp.arange(len(children))[:, None]]
     return own_value + jnp.sum(mass * (outcomes - own_value[:, None]), axis=-1)
+
+
+def root_statistics(tree: Trees, config: SearchConfig, discount: float) -> Statistics:
+    """Collect the statistics of the root's actions, with Q as `search.read_out` names it."""
+    statistics = tree.mean_statistics()
+    if config.read_out == "expectimax":
+        # If the game is over at the root, its actions are visited but have no children: their q, 0, is kept.
+        unswept = tree.children[0, :, :NUM_ACTIONS] == UNVISITED
+        statistics = statistics._replace(q_values=jnp.where(unswept, statistics.q_values, expectimax_q(tree, discount)))
+    return statistics
+
+
+def expectimax_q(tree: Trees, discount: float) -> Float[Array, "B A"]:
+    """Compute Q of the root's actions by an expectimax sweep over the visited nodes, from the last to the first.
+
+    V(s)  = max_a r(s, a) + gamma V(as)         over the visited actions
+    V(as) = sum_c p(c) V(s_c)                   outcomes that were not visited count with the model's value of as
+
+    A state without visited moves has the model's value. Unlike the mean over visits, the sweep ignores the values of
+    actions that were only explored.
+    """
+    nodes, batch = tree.values.shape
+
+    def moves(node: Int[Array, ""], values: Float[Array, "M B"]) -> Float[Array, "B A"]:
+        child = tree.children[node, :, :NUM_ACTIONS]
+        entry = jnp.maximum(child, 0), jnp.arange(batch)[:, None]
+        q = tree.rewards[entry] + discount * values[entry]
+        return jnp.where(child == UNVISITED, -jnp.inf, q)
+
+    def sweep(i: Int[Array, ""], values: Float[Array, "M B"]) -> Float[Array, "M B"]:
+        node = nodes - 1 - i
+        children = tree.children[node]
+        expected = expected_value(values, children, tree.prior[node], tree.raw_values[node])
+        swept = jnp.where(tree.is_chance[node], expected, moves(node, values).max(axis=-1))
+        value = jnp.where((children == UNVISITED).all(axis=-1), tree.raw_values[node], swept)
+        return jax.lax.dynamic_update_index_in_dim(values, value, node, 0)
+
+    return moves(jnp.int32(0), jax.lax.fori_loop(0, nodes - 1, sweep, jnp.zeros((nodes, batch))))

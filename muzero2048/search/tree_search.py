@@ -57,7 +57,7 @@ def simulate(tree: Trees, root: Root, simulation: Int[Array, ""], config: Search
         return _follow(tree, walk, _select_code(tree, walk.node, config))
 
     walk = Walk(zeros, jnp.ones((batch,), bool), jnp.int32(0), Path(blank, blank, zeros))
-    action = ROOT_RULES[config.root].select(root, tree.root_statistics(), tree.values[0], simulation, config)
+    action = ROOT_RULES[config.root].select(root, tree.mean_statistics(), tree.values[0], simulation, config)
     walk = ply(walk, action)
     walk = jax.lax.while_loop(
         lambda walk: walk.live.any(), lambda walk: ply(walk, _select_action(tree, walk.node, config)), walk

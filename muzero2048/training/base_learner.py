@@ -10,7 +10,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.training.array_files import PARAMETERS, TRAINING, load_pytree, save_pytree
 from muzero2048.training.config import TrainingConfig
 from ntuple.core.games.game_2048 import GAME_2048
@@ -101,20 +100,27 @@ class DeviceLearner:
                 break
         return finished, report
 
-    def _count(self, moves: int, games: float, updates: int, seconds: float) -> dict[str, float]:
-        """Add to the progress what was done in `seconds`; return the metrics of speed."""
-        self._progress += np.array([moves, int(games), updates])
-        return {
+    def _report(self, metrics: dict[str, float], chunks: int, rounds: int, seconds: float) -> dict[str, float]:
+        """Add to the progress what was done in `seconds`; return the metrics with those of speed.
+
+        Those about tiles of 2048 are left out if another game is played. Warns if too many value targets lie beyond the
+        support; Python shows the same warning only once.
+        """
+        if metrics["model/saturated"] > SATURATION_WARNING:
+            warnings.warn(
+                f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
+                f"model/saturated): raise value.h_max, now {self._config.value.h_max:g}",
+                stacklevel=3,
+            )
+        moves, updates = chunks * self._config.chunk_moves, rounds * self._config.updates_per_chunk
+        self._progress += np.array([moves, int(metrics["train/games"]), updates])
+        if self._config.game != GAME_2048.name:
+            metrics = {name: value for name, value in metrics.items() if not TILES_OF_2048.search(name)}
+        return metrics | {
             "perf/moves_per_second": moves / seconds,
             "perf/updates_per_second": updates / seconds,
             "perf/samples_per_second": updates * self._config.replay.batch_size / seconds,
         }
-
-    def _of_game(self, metrics: dict[str, float]) -> dict[str, float]:
-        """Return the metrics without those about tiles of 2048, if another game is played."""
-        if self._config.game == GAME_2048.name:
-            return metrics
-        return {name: value for name, value in metrics.items() if not TILES_OF_2048.search(name)}
 
     def _acting(self, state: Any) -> Any:
         """Return the parameters that play."""
@@ -167,21 +173,9 @@ class DeviceLearner:
         return {"progress": self._progress.view(np.uint32), "state": self._with_acting(self._state, None)}
 
 
-def begin_from(learner: DeviceLearner, folder: Path, config: TrainingConfig) -> None:
-    """Let a new learner begin with the network of a checkpoint: `LearnerSpec.begin_from`."""
-    learner.begin_with(folder, config)
+begin_from = DeviceLearner.begin_with  # `LearnerSpec.begin_from`
 
 
 def rounds_a_call(rounds: int, seconds: float) -> int:
     """Return how many rounds take about CALL_SECONDS, if `rounds` took `seconds`; at most twice as many as before."""
     return min(2 * rounds, max(1, int(rounds * CALL_SECONDS / seconds)))
-
-
-def warn_of_saturation(share: float, value: ValueCodec) -> None:
-    """Warn if too many value targets lie beyond the support. Python shows the same warning only once."""
-    if share > SATURATION_WARNING:
-        warnings.warn(
-            f"more than {SATURATION_WARNING:.1%} of the value targets lie beyond the support (metric "
-            f"model/saturated): raise value.h_max, now {value.h_max:g}",
-            stacklevel=3,
-        )

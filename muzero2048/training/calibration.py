@@ -1,6 +1,6 @@
 """Calibration: compare predicted values with the returns that were achieved, at one marked position of each game.
 
-    V  the value that targets bootstrap from (search/policy_output.py), at the marked position
+    V  the value that targets bootstrap from (search/root_rules.py), at the marked position
     G  = sum_k gamma^k r_{t+k}, the return from the marked move to the end of the game, as it was played
 
 All positions of a game share its end, so their errors are nearly the same. One position of each game gives almost as

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from muzero2048.game.family_env import num_spawn_codes
+from muzero2048.game.env import BoardGame
+from muzero2048.game.family_env import make_board_game
 from muzero2048.networks.config import TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from ntuple.core.games.definition import Game
@@ -181,14 +182,19 @@ class TrainingConfig(Settings):
         return find_game(self.game, self.rows, self.columns)
 
     @property
+    def board_game(self) -> BoardGame:
+        """The game on its board: the only place that chooses the environment of a training."""
+        return make_board_game(self.game, self.rows, self.columns)
+
+    @property
     def spawn_codes(self) -> int:
         """S, the number of chance events of the game."""
-        return num_spawn_codes(self.rules, self.rows * self.columns)
+        return self.board_game.num_spawn_codes
 
     @property
     def more_inputs(self) -> int:
         """Bytes of an observation after the cells: hint, and tiles of each kind in the bag."""
-        return 1 + self.rules.bag.kinds if self.rules.bag else 0
+        return self.board_game.observation_size - self.rows * self.columns
 
     @property
     def board_network(self) -> NetworkConfig:

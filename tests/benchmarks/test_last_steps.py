@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.last_steps import main, measure, parse, play_on
+from benchmarks.last_steps import measure, parse, play_on
+from benchmarks.script import run_script
 from launch.evaluation.loading import load_player
 from launch.evaluation.records.record import GameRecord, write_record
 from launch.evaluation.search_options import SearchOptions
@@ -65,9 +66,5 @@ def test_wrong_words_are_one_line(
 ) -> None:
     file = tmp_path / "games.txt"
     file.write_text(write_record(load_player("random", SearchOptions()).record(1, seed=1)[0]))
-    try:
-        code = main([str(file), *words])
-    except SystemExit as end:
-        code = end.code
-    assert code == 2
+    assert run_script(parse, measure, [str(file), *words]) == 2
     assert says in capsys.readouterr().err

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import mctx
 import numpy as np
 from flax import nnx
-from reference import positions, rules
+from reference import positions, rules, search
 from reference.search import Position, Settings, Tables
 
 from muzero2048.game.env import Board, Game2048
@@ -21,7 +21,7 @@ from muzero2048.muzero.config import ChanceConfig, MuZeroConfig
 from muzero2048.muzero.train_step import MuZeroPrograms, make_learner
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
-from muzero2048.search.base import ILLEGAL, Dynamics, Root
+from muzero2048.search.base import ILLEGAL, Dynamics, Plan, Root
 from muzero2048.search.config import SearchConfig
 from muzero2048.search.dynamics import LearnedDynamics, NetworkEvaluator, SimulatorDynamics
 from muzero2048.training.config import ReplayConfig
@@ -177,6 +177,22 @@ def plain_settings(config: SearchConfig, discount: float) -> Settings:
     """Return the settings of the plain search that correspond to the config."""
     names = {key.name.rpartition(".")[2]: key.name for key in keys_of(SearchConfig)}
     return Settings(discount, *(operator.attrgetter(names[name])(config) for name in Settings._fields[1:]))
+
+
+def plain_plans(tables: Tables, root: Root, config: SearchConfig, discount: float) -> Plan:
+    """Search from every root by the plain search."""
+    root, settings = jax.device_get(root), plain_settings(config, discount)
+    results = [search.search(tables, plain_position(root, row), settings) for row in range(len(root.value))]
+    return Plan(*(np.array(column) for column in zip(*results, strict=True)))
+
+
+def assert_same_plan(one: Plan, other: Plan, size: float) -> None:
+    """Compare plans; where values of about `size` cancel, the error of their rounding remains."""
+    np.testing.assert_array_equal(one.visits, other.visits)
+    np.testing.assert_array_equal(one.action, other.action)
+    np.testing.assert_allclose(one.q_values, other.q_values, rtol=1e-5, atol=1e-6 * size)
+    np.testing.assert_allclose(one.value, other.value, rtol=1e-5, atol=1e-6 * size)
+    np.testing.assert_allclose(one.policy_target, other.policy_target, rtol=1e-4, atol=1e-5)
 
 
 def toy_dynamics(model: ToyModel) -> LearnedDynamics:

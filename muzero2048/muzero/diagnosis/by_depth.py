@@ -14,7 +14,6 @@ from muzero2048.muzero.diagnosis.depth_errors import depth_errors
 from muzero2048.muzero.diagnosis.one_move import buffer_boards
 from muzero2048.muzero.network_player import load_model, network_setting
 from muzero2048.players.search_player import Params, SearchSetting, compile_play
-from muzero2048.training.make_game import make_game
 from muzero2048.training.replay import ReplayState
 
 SPAWN_BOARDS = 128  # boards whose afterstates are tried with all their spawns
@@ -70,8 +69,7 @@ def errors_in_training(
 
     Returns the metrics depth<k>/<name> at the depths REPORTED.
     """
-    game = make_game(config)
-    cells = buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
+    game, cells = config.board_game, buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
     board = game.from_observation(cells)
     model, key = nnx.merge(graphdef, params), jax.random.key(0)
     errors = _measure(model, game, config.discount, board, key, max(REPORTED), REPORTED_SPAWN_BOARDS)

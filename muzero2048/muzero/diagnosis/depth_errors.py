@@ -120,9 +120,8 @@ def _spawn_errors(model: Model, game: BoardGame, unrolled: Unrolled, action: Int
     values, true_values = (
         model.codec.decode(model.prediction(s).value_logits).reshape(batch, count) for s in (following, seen)
     )
-    true_values = jnp.where(
-        game.is_over(spawns.boards).reshape(batch, count), 0.0, true_values
-    )  # h never saw such a board
+    # h never saw a board on which the game is over.
+    true_values = jnp.where(game.is_over(spawns.boards).reshape(batch, count), 0.0, true_values)
     weight = spawns.probabilities * alive[:, None]
     code_entropy, spawn_entropy = (-jnp.sum(xlogy(p, p) * alive[:, None]) for p in (true, spawns.probabilities))
     values, true_values = (x - jnp.sum(x * spawns.probabilities, axis=-1, keepdims=True) for x in (values, true_values))

@@ -22,14 +22,13 @@ import jax.numpy as jnp
 from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
-from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame
+from muzero2048.game.env import NUM_ACTIONS, Board
 from muzero2048.models.base import Model, State
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import LATE_LEVEL
 from muzero2048.search.base import Afterstate
 from muzero2048.search.dynamics import make_dynamics
 from muzero2048.search.plan_move import move_all
-from muzero2048.training.make_game import make_game
 from muzero2048.training.replay import ReplayState
 
 BOARDS = 512  # boards of the buffer that are measured once a report
@@ -43,7 +42,7 @@ class Mean(NamedTuple):
 
 
 def diagnose(
-    model: Model, game: BoardGame, config: MuZeroConfig, cells: UInt8[Array, "B O"], played: Int[Array, "B"]
+    model: Model, config: MuZeroConfig, cells: UInt8[Array, "B O"], played: Int[Array, "B"]
 ) -> dict[str, Mean]:
     """Compute metrics of the model over the legal moves of boards.
 
@@ -51,10 +50,11 @@ def diagnose(
     `model/chance_distance` of a model with oracle codes (see launch/experiment/metrics.py). `played` is the
     action that was played on each board.
     """
+    game = config.board_game
     board = game.from_observation(cells)
     legal = game.legal_actions(board)
-    learned = _moves(model, game, config, "learned", board)
-    true = _moves(model, game, config, "simulator", board)
+    learned = _moves(model, config, "learned", board)
+    true = _moves(model, config, "simulator", board)
     q_learned, q_true = (
         (after.reward + config.discount * after.value).reshape(-1, NUM_ACTIONS) for after in (learned, true)
     )
@@ -96,9 +96,8 @@ def measure(
 def _measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, Mean]:
-    game = make_game(config)
     cells, played = buffer_boards(replay, BOARDS)
-    return diagnose(nnx.merge(graphdef, params), game, config, cells, played)
+    return diagnose(nnx.merge(graphdef, params), config, cells, played)
 
 
 def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B O"], Int[Array, "B"]]:
@@ -114,11 +113,9 @@ def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B O"],
     return cells[:, column].reshape(-1, cells.shape[-1]), action[:, column].reshape(-1).astype(jnp.int32)
 
 
-def _moves(
-    model: Model, game: BoardGame, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board
-) -> Afterstate:
+def _moves(model: Model, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board) -> Afterstate:
     """Make all moves on the boards, in the learned model or in the simulator."""
-    dynamics = make_dynamics(model, game, dataclasses.replace(config.search, model=world))
+    dynamics = make_dynamics(model, config.board_game, dataclasses.replace(config.search, model=world))
     return move_all(dynamics, dynamics.root(board).state)
 
 

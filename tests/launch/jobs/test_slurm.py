@@ -177,7 +177,8 @@ def _queue(lines: str) -> None:
 
 def test_the_queue_names_runs_by_their_script():
     _queue(
-        "41_1|RUNNING|None|SCRIPT\n41_2|PENDING|JobArrayTaskLimit|SCRIPT\n40_1|RUNNING|None|/elsewhere.sh\n7|RUNNING|None|(null)\n"
+        "41_1|RUNNING|None|SCRIPT\n41_2|PENDING|JobArrayTaskLimit|SCRIPT\n40_1|RUNNING|None|/elsewhere.sh\n"
+        "7|RUNNING|None|(null)\n"
     )
     assert read_queue() == {
         Path("runs/one-seed1/output.log").resolve(): QueuedTask("41_1", "RUNNING", ""),

@@ -102,23 +102,6 @@ def test_players_of_a_checkpoint(run: Run) -> None:
         load_one_ply_player(run[1], dataclasses.replace(CONFIG, output="scalar"))
 
 
-@pytest.mark.parametrize("part", ["parameters", "training"])
-def test_damage_is_refused_by_name(run: Run, tmp_path: Path, part: str) -> None:
-    learner = DeepTDLearner(CONFIG, seed=1)
-    learner.save(tmp_path)
-    largest = max((tmp_path / part).rglob("*"), key=lambda file: file.stat().st_size if file.is_file() else -1)
-    largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
-    with pytest.raises(ValueError, match=f"{part} is missing or damaged") as error:
-        learner.restore(tmp_path)
-    assert "\n" not in str(error.value)
-
-
-def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muzero2048.training.base_learner.SATURATION_WARNING", -1.0)
-    with pytest.warns(UserWarning, match=r"raise value\.h_max"):
-        run[0].advance()
-
-
 @pytest.mark.parametrize("method", ["td_afterstate", pytest.param("q_learning", marks=pytest.mark.slow)])
 def test_it_learns_2x2(method: str) -> None:
     """The mean score exceeds 80% of the optimum; random play scores 19.66, greedy play 24.04."""

@@ -114,7 +114,7 @@ def chunk_of(method: str) -> Chunk:
     @jax.jit
     def of(epsilon: float) -> tuple[Experience, GameStatistics]:
         actor = init_actor(GAME, jax.random.key(0), config.num_envs)
-        return play_chunk(network, jax.random.key(1), GAME, actor, jnp.asarray(epsilon), config)[1:]
+        return play_chunk(network, jax.random.key(1), actor, jnp.asarray(epsilon), config)[1:]
 
     best = jax.jit(lambda cells: jnp.argmax(q_values(network, GAME, GAME.from_cells(cells), DISCOUNT), axis=-1))
     return Chunk(lambda epsilon: jax.device_get(of(epsilon)), best)

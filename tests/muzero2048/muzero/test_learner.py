@@ -20,6 +20,7 @@ from tests.muzero2048.toy_model import shared_learner, small_config
 from tests.settings import configured
 
 CONFIG = small_config(rows=2, columns=2)
+Run = tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,7 +40,7 @@ def trained(metrics: dict[str, float]) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Return a learner after two reports, its checkpoint after the first, and the metrics of both."""
     learner = MuZeroLearner(CONFIG, seed=1)
     assert learner.progress == {"env_steps": 0, "games": 0, "updates": 0}
@@ -55,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[MuZeroLearner, Path, 
     return learner, folder, first, second
 
 
-def test_metrics(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:
+def test_metrics(run: Run) -> None:
     for metrics in run[2:]:
         assert set(metrics) <= set(REGISTRY)
         assert not set(metrics) & {"env_steps", "games", "updates", "wall_hours"}
@@ -68,9 +69,7 @@ def test_metrics(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, flo
         assert {"model/reward_error_all", "swap/q_error", "swap/agreement"} <= set(metrics)
 
 
-def test_a_checkpoint_continues_to_the_bit(
-    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]],
-) -> None:
+def test_a_checkpoint_continues_to_the_bit(run: Run) -> None:
     learner, folder, _, second = run
     other = MuZeroLearner(CONFIG, seed=99)
     other.restore(folder)
@@ -80,9 +79,7 @@ def test_a_checkpoint_continues_to_the_bit(
     assert all(np.array_equal(a, b) for a, b in zip(weights(other), weights(learner), strict=True))
 
 
-def test_a_training_begins_with_the_network_of_another(
-    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]],
-) -> None:
+def test_a_training_begins_with_the_network_of_another(run: Run) -> None:
     """Play and updates begin with the parameters of the checkpoint; the rest of the training is new."""
     _, folder, _, _ = run
     saved, other = MuZeroLearner(CONFIG, seed=99), MuZeroLearner(CONFIG, seed=99)
@@ -194,7 +191,7 @@ def continues_to_the_bit(config: MuZeroConfig, folder: Path) -> MuZeroLearner:
     return learner
 
 
-def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]]) -> None:
+def test_the_player_of_a_checkpoint(run: Run) -> None:
     _, folder, _, _ = run
     learner = MuZeroLearner(CONFIG, seed=99)
     learner.restore(folder)
@@ -203,9 +200,7 @@ def test_the_player_of_a_checkpoint(run: tuple[MuZeroLearner, Path, dict[str, fl
     np.testing.assert_array_equal(games.moves, same.moves)
 
 
-def test_the_swap_test_plays_in_the_simulator(
-    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]],
-) -> None:
+def test_the_swap_test_plays_in_the_simulator(run: Run) -> None:
     learner, folder, _, _ = run
     learner = MuZeroLearner(CONFIG, seed=99)
     learner.restore(folder)
@@ -227,17 +222,14 @@ def test_progress_beyond_32_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["parameters", "training"])
-def test_damage_is_refused_by_name(
-    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], tmp_path: Path, part: str
-) -> None:
+def test_damage_is_refused_by_name(run: Run, tmp_path: Path, part: str) -> None:
     learner = MuZeroLearner(CONFIG, seed=1)
     learner.save(tmp_path)
     largest = max((tmp_path / part).rglob("*"), key=lambda file: file.stat().st_size if file.is_file() else -1)
     largest.write_bytes(largest.read_bytes()[: largest.stat().st_size // 2])
-    with pytest.raises(ValueError, match=part) as error:
+    with pytest.raises(ValueError, match=f"{part} is missing or damaged") as error:
         learner.restore(tmp_path)
     assert "\n" not in str(error.value)
-    assert "damaged" in str(error.value)
     if part == "parameters":
         with pytest.raises(ValueError, match="damaged"):
             load_muzero_player(tmp_path, CONFIG)
@@ -252,9 +244,7 @@ def test_a_missing_part_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "network", [dataclasses.replace(CONFIG.network, width=24), NetworkConfig(model="grounded", width=16)]
 )
-def test_another_network_is_refused(
-    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], network: NetworkConfig
-) -> None:
+def test_another_network_is_refused(run: Run, network: NetworkConfig) -> None:
     other = dataclasses.replace(CONFIG, network=network)
     with pytest.raises(ValueError, match="another network or config") as error:
         load_muzero_player(run[1], other)
@@ -280,9 +270,7 @@ def test_it_learns_2x2() -> None:
     assert games.score.mean() > 50
 
 
-def test_targets_beyond_the_support_are_worth_a_word(
-    run: tuple[MuZeroLearner, Path, dict[str, float], dict[str, float]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_targets_beyond_the_support_are_worth_a_word(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base_learner, "SATURATION_WARNING", -1.0)
     with pytest.warns(UserWarning, match=r"raise value\.h_max"):
         run[0].advance()

@@ -56,7 +56,7 @@ def test_targets_of_the_share_are_searched_anew(
     model, sequence = random_model(config, seed=1), random_sequence(K + 1)
     boards, reward, done = sequence.cells.reshape(-1, 2, 3), np.asarray(sequence.reward), np.asarray(sequence.done)
     rows = make_shardings(config).cut
-    found = jax.jit(lambda model, key: reanalyse(model, key, GAME, sequence, config, rows))(model, jax.random.key(0))
+    found = jax.jit(lambda model, key: reanalyse(model, key, sequence, config, rows))(model, jax.random.key(0))
 
     @jax.jit
     def search_all(model: Model) -> tuple[Root, Plan]:

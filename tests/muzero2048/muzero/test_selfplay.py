@@ -46,7 +46,7 @@ def played() -> Played:
     def play(key: jax.Array) -> tuple[ActorState, Sequence, jax.Array, PlayStatistics]:
         actor_key, play_key = jax.random.split(key)
         actor = init_actor(GAME, actor_key, CONFIG.num_envs)
-        return play_chunk(model, play_key, GAME, actor, CONFIG, make_shardings(CONFIG).cut)
+        return play_chunk(model, play_key, actor, CONFIG, make_shardings(CONFIG).cut)
 
     actor, *others = play(jax.random.key(0))
     return Played(actor, *jax.device_get(others))
@@ -105,7 +105,7 @@ def bootstrapped() -> tuple[Sequence, PlayStatistics, np.ndarray]:
     @jax.jit
     def play(key: jax.Array) -> tuple[Sequence, PlayStatistics, jax.Array]:
         actor, cut = init_actor(GAME, jax.random.key(1), CONFIG.num_envs), make_shardings(BOOTSTRAPPED).cut
-        actor, sequence, _, statistics = play_chunk(model, key, GAME, actor, BOOTSTRAPPED, cut)
+        actor, sequence, _, statistics = play_chunk(model, key, actor, BOOTSTRAPPED, cut)
         last = GAME.to_cells(actor.board).reshape(1, -1, 4)
         cells = jnp.concatenate([sequence.cells, last]).reshape(-1, 4)
         values = model.codec.decode(model.prediction(model.representation(cells)).value_logits)
@@ -178,14 +178,14 @@ def test_each_environment_and_move_has_its_own_seed(monkeypatch: pytest.MonkeyPa
     class SeedsSeenError(Exception):
         pass
 
-    def see(model: object, game: object, board: object, seeds: jax.Array, *rest: object) -> None:
+    def see(model: object, board: object, seeds: jax.Array, *rest: object) -> None:
         raise SeedsSeenError(np.asarray(seeds).tolist())
 
     monkeypatch.setattr(selfplay, "search_by_device", see)
     model, seen = random_model(CONFIG, seed=0), set()
     for move in range(2):
         with pytest.raises(SeedsSeenError) as error:
-            selfplay._search(model, jax.random.key(move), GAME, GAME.empty((CONFIG.num_envs,)), CONFIG,
+            selfplay._search(model, jax.random.key(move), GAME.empty((CONFIG.num_envs,)), CONFIG,
                              make_shardings(CONFIG).cut, 0.0)  # fmt: skip
         seen |= set(error.value.args[0])
     assert len(seen) == 2 * CONFIG.num_envs

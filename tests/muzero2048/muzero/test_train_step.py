@@ -17,10 +17,11 @@ from muzero2048.muzero import train_step
 from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.learner_state import MuZeroState, acting_params
 from muzero2048.muzero.selfplay import add_play
-from muzero2048.muzero.setup import UpdateReport, make_setup
 from muzero2048.muzero.train_step import (
     MuZeroPrograms,
+    UpdateReport,
     _sample_batch,
+    make_setup,
     norms_by_part,
     training_share,
     value_error,

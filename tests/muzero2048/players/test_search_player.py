@@ -111,8 +111,9 @@ def test_the_mark_is_a_position_of_the_game_with_its_return() -> None:
 
 def test_the_trees_of_all_lanes_are_bounded() -> None:
     setting = NetworkSetting(Game2048(2, 2), 1.0, CONFIG.search, nnx.split(random_model(CONFIG, seed=0))[0])
-    for simulations, most in ((1, 512), (4096, 512), (4097, 256), (50_000, 32), (65_536, 32)):
-        search = dataclasses.replace(CONFIG.search, simulations=simulations)
+    sizes = ((1, 1, 512), (4096, 1, 512), (4097, 1, 256), (50_000, 1, 32), (65_536, 1, 32), (4096, 8, 64))
+    for simulations, views, most in sizes:
+        search = dataclasses.replace(CONFIG.search, simulations=simulations, views=views)
         assert dataclasses.replace(setting, search=search).lanes == most
 
 

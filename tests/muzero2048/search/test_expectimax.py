@@ -170,8 +170,10 @@ def test_it_plays_whole_games_and_the_lanes_bound_the_memory() -> None:
     config = small_config(rows=2, columns=2)
     graphdef, _ = nnx.split(random_model(config, seed=0))
     world = NetworkSetting(Game2048(2, 2), 1.0, config.search, graphdef)
-    for plies, lanes in ((1, 512), (2, 512), (3, 512), (4, 128)):
-        assert ExpectimaxSetting(world.game, world.discount, world, NetworkExpectimaxConfig(plies=plies)).lanes == lanes
+    sizes = ((1, 1, 512), (2, 1, 512), (3, 1, 512), (4, 1, 128), (2, 8, 256), (3, 8, 64), (4, 8, 16))
+    for plies, views, lanes in sizes:
+        search = NetworkExpectimaxConfig(plies=plies, views=views)
+        assert ExpectimaxSetting(world.game, world.discount, world, search).lanes == lanes
     player = network_player(random_model(config, seed=0), Game2048(2, 2), NetworkExpectimaxConfig(model="simulator"))
     games = player.play(10, seed=1)
     assert (games.moves > 1).all()

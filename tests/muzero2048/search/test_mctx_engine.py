@@ -12,7 +12,6 @@ import mctx
 import numpy as np
 import pytest
 from reference import search
-from reference.search import Tables
 
 from muzero2048.game.env import Board
 from muzero2048.models.base import Model
@@ -24,10 +23,10 @@ from tests.settings import configured
 from ..toy_model import (
     GAME,
     ToyModel,
+    assert_same_plan,
     boards_with,
     network_dynamics,
-    plain_position,
-    plain_settings,
+    plain_plans,
     random_model,
     random_tables,
     roots_of,
@@ -55,22 +54,6 @@ def plan_on_tables(model: ToyModel, root: Root, config: SearchConfig, discount: 
     return plan(toy_dynamics(model), root, config, discount)[0]
 
 
-def assert_same(one: Plan, other: Plan) -> None:
-    np.testing.assert_array_equal(one.visits, other.visits)
-    np.testing.assert_array_equal(one.action, other.action)
-    # atol: the rounding error that remains where large values cancel
-    size = np.abs(other.q_values).max()
-    np.testing.assert_allclose(one.q_values, other.q_values, rtol=1e-5, atol=1e-6 * size)
-    np.testing.assert_allclose(one.value, other.value, rtol=1e-5, atol=1e-6 * size)
-    np.testing.assert_allclose(one.policy_target, other.policy_target, rtol=1e-4, atol=1e-5)
-
-
-def plain_plans(tables: Tables, root: Root, config: SearchConfig) -> Plan:
-    root, settings = jax.device_get(root), plain_settings(config, DISCOUNT)
-    results = [search.search(tables, plain_position(root, row), settings) for row in range(len(root.value))]
-    return Plan(*(np.array(column) for column in zip(*results, strict=True)))
-
-
 @pytest.mark.parametrize(("root_rule", "inside", "chance", "normalization"), CONFIGS)
 def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: str, normalization: str) -> None:
     """All tables have 32 codes. The second have values of 10^6 points, illegal actions, impossible codes and ends."""
@@ -88,7 +71,8 @@ def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: st
             jax.device_get(plan_on_tables(model, root, dataclasses.replace(config, engine=engine), DISCOUNT))
             for engine in ("own", "mctx")
         )
-        plain = plain_plans(tables, root, config)
+        plain = plain_plans(tables, root, config, DISCOUNT)
+        size = np.abs(plain.q_values).max()
         live = np.asarray(root.legal).any(axis=1)
         for found in (own, theirs):
             assert all(np.isfinite(field).all() for field in found)
@@ -96,8 +80,8 @@ def test_own_mctx_and_plain_search_agree(root_rule: str, inside: str, chance: st
             # The Q-values of a root that is over have no meaning.
             np.testing.assert_array_equal(found.value[~live], 0.0)
             assert not found.policy_target[~live].any()
-            assert_same(*(Plan(*(field[live] for field in p)) for p in (found, plain)))
-        assert_same(own, theirs)
+            assert_same_plan(*(Plan(*(field[live] for field in p)) for p in (found, plain)), size)
+        assert_same_plan(own, theirs, size)
 
 
 @functools.partial(jax.jit, static_argnums=(3, 4))
@@ -122,7 +106,7 @@ def test_they_agree_in_the_simulator(config: SearchConfig) -> None:
         )
         for engine in ("own", "mctx")
     )
-    assert_same(own, theirs)
+    assert_same_plan(own, theirs, np.abs(theirs.q_values).max())
     live = boards.legal.any(axis=1)
     assert boards.legal[live, own.action[live]].all()
     assert not own.visits[live][~boards.legal[live]].any()

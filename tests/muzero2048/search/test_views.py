@@ -10,8 +10,8 @@ from reference import positions, rules
 
 from muzero2048.game.env import Game2048
 from muzero2048.muzero.network_player import NetworkSetting
-from muzero2048.players.expectimax_player import ExpectimaxSetting, make_expectimax_player
-from muzero2048.players.search_player import SearchPlayer, SearchSetting
+from muzero2048.players.expectimax_player import make_expectimax_player
+from muzero2048.players.search_player import SearchPlayer
 from muzero2048.search.base import Plan
 from muzero2048.search.config import NetworkExpectimaxConfig, SearchConfig
 from muzero2048.search.views import plan_views, view_back, view_boards
@@ -138,13 +138,3 @@ def test_an_action_that_no_view_visited_is_not_played() -> None:
     found = plan_views(game, 8, lambda board, seeds: plans, board, jnp.zeros(1, jnp.uint32))
     assert found.visits.tolist() == [[0, 2, 0, 2]]  # 4 views: two of them change right and left
     assert found.action.tolist() == [1]
-
-
-def test_views_divide_the_lanes() -> None:
-    graphdef, _ = nnx.split(random_model(small_config(), seed=0))
-    world: SearchSetting = NetworkSetting(Game2048(2, 3), 1.0, SearchConfig(simulations=4096), graphdef)
-    assert world.lanes == 512
-    assert dataclasses.replace(world, search=SearchConfig(simulations=4096, views=8)).lanes == 64
-    for plies, lanes in ((2, 256), (3, 64), (4, 16)):
-        config = NetworkExpectimaxConfig(plies=plies, views=8)
-        assert ExpectimaxSetting(world.game, world.discount, world, config).lanes == lanes

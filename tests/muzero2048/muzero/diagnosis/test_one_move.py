@@ -87,7 +87,7 @@ def cells_of(plain: list[rules.Board]) -> np.ndarray:
 def diagnosed(model: Model, plain: list[rules.Board], played: np.ndarray) -> dict[str, float]:
     @jax.jit
     def found() -> dict[str, Mean]:
-        return diagnose(model, GAME, CONFIG, jnp.asarray(cells_of(plain)), jnp.asarray(played))
+        return diagnose(model, CONFIG, jnp.asarray(cells_of(plain)), jnp.asarray(played))
 
     means = found()
     assert set(means) <= set(REGISTRY)

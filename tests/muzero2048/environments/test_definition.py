@@ -1,4 +1,4 @@
-"""The gymnasium environments of 2584 and Threes! against the definition of the games."""
+"""The gymnasium environments against the definition of the games."""
 
 from collections import Counter
 from typing import Any
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
 
 from muzero2048.environments import IDS
 from muzero2048.environments.drawing import CELL, COLOURS, GAP, INK, board_picture
@@ -16,7 +17,10 @@ from muzero2048.environments.vector_env import GameVectorEnv
 from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.known import GAMES, find_game
 
-BOARDS = [("2584", 3, 3), ("2584-hard", 2, 3), ("threes", 4, 4), ("threes-easy", 4, 4), ("threes", 2, 3)]
+BOARDS = [
+    *(("2048", *shape) for shape in ((2, 2), (2, 3), (4, 3), (4, 4))),
+    *(("2584", 3, 3), ("2584-hard", 2, 3), ("threes", 4, 4), ("threes-easy", 4, 4), ("threes", 2, 3)),
+]
 
 
 def state_of(seen: Any) -> State:
@@ -56,15 +60,18 @@ def test_games_follow_the_definition(name: str, rows: int, columns: int):
     score = info["score"]
     for _ in range(400):
         action = int(env.action_space.sample())
-        following, reward, terminated, _, info = env.step(action)
+        following, reward, terminated, truncated, info = env.step(action)
         assert env.observation_space.contains(following)
+        assert not truncated
         state = state_of(following)
         spans += check_step(game, state_of(seen), action, reward, state)
-        assert info["action_mask"].tolist() == [game.move(state, one) is not None for one in range(4)]
+        legal = [game.move(state, one) is not None for one in range(4)]
+        assert (info["action_mask"].dtype, info["action_mask"].tolist()) == (np.int8, legal)
+        assert env.action_masks().tolist() == legal
+        assert terminated == (not any(legal))
         score += reward
         seen = following
         if terminated:
-            assert not info["action_mask"].any()
             if game.worth:
                 assert score == sum(game.worth[level] for row in state.board for level in row)
             ended += 1
@@ -109,7 +116,7 @@ def test_an_id_is_of_its_game(name: str):
     assert gymnasium.make(IDS[name]).unwrapped.game is GAMES[name]
 
 
-SMALL = [("threes", 2, 2), ("threes-far-side", 3, 4), ("2584", 3, 3)]
+SMALL = [("2048", 2, 3), ("threes", 2, 2), ("threes-far-side", 3, 4), ("2584", 3, 3)]
 
 
 @pytest.mark.parametrize(("name", "rows", "columns"), [(name, 4, 4) for name in GAMES] + SMALL)
@@ -119,10 +126,11 @@ def test_gymnasium_finds_no_fault(name: str, rows: int, columns: int):
     check_env(env)  # a warning is an error in these tests
 
 
-@pytest.mark.parametrize("name", ["threes", "2584"])
+@pytest.mark.parametrize("name", ["threes", "2584", "2048"])
 def test_a_vector_follows_the_definition(name: str):
     env = gymnasium.make_vec(IDS[name], num_envs=16, vectorization_mode="vector_entry_point", rows=2, columns=3)
     assert isinstance(env, GameVectorEnv)
+    assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     game, rng = find_game(name, 2, 3), np.random.default_rng(0)
 
     def states(seen: Any) -> list[State]:
@@ -140,8 +148,10 @@ def test_a_vector_follows_the_definition(name: str):
         assert info["score"].tolist() == [worth(state) * begun for state, begun in zip(before, begins, strict=True)]
         score = np.where(begins, info["score"], score)
         actions = rng.integers(4, size=16)
-        seen, rewards, terminated, _, info = env.step(actions)
+        seen, rewards, terminated, truncated, info = env.step(actions)
         assert env.observation_space.contains(seen)
+        assert rewards.dtype == np.float64
+        assert not truncated.any()
         after = states(seen)
         score += rewards
         for i, state in enumerate(after):
