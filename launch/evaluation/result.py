@@ -1,17 +1,19 @@
 """The result of an evaluation: its JSON file in the run folder, its printed report, and the optional outputs."""
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_of
-from launch.evaluation.result_checks import wrong_entries
 from launch.evaluation.search_options import SearchChoice
 from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
 from launch.experiment import registry
@@ -20,6 +22,7 @@ from launch.experiment.experiment import Experiment
 from launch.experiment.machine_info import command_line, machine, project_version
 from launch.files import write_json, write_text
 from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import GAMES
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
@@ -189,8 +192,51 @@ def save_result(result: dict[str, Any], file: Path) -> None:
     write_json(file, result)
 
 
+def _model(**kinds: Any) -> type[BaseModel]:
+    """Return a model of JSON objects. Text is no number, and neither are true and false; bounds refuse NaN too.
+
+    An object may lack entries, and have others.
+    """
+    fields: Any = {name: (kind, None) for name, kind in kinds.items()}
+    return create_model("Entries", __config__=ConfigDict(strict=True), **fields)
+
+
+def _with_goals(reach: dict[str, float]) -> dict[str, float]:
+    """Refuse rates that lack a goal of every game."""
+    if not any(reach.keys() >= set(map(str, game.goals)) for game in GAMES.values()):
+        raise ValueError("not the rates of a game")
+    return reach
+
+
+LARGEST = 2**100  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
+Whole = Annotated[int, Field(ge=0, le=LARGEST)]
+Amount = Annotated[float, Field(ge=0, le=LARGEST)]
+Score = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Board = Annotated[str, Field(pattern=rf"^(({'|'.join(map(re.escape, GAMES))}) )?[1-4]x[1-4]$")]
+Reach = Annotated[dict[str, Annotated[float, Field(ge=0, le=1)]], AfterValidator(_with_goals)]
+Tile = Annotated[str, Field(pattern="^[0-9]{1,30}$")]
+ScoreBin = Annotated[str, Field(pattern="^[0-9]{1,3}$")]  # of a score below 2^(1000 / SCORE_BINS)
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
+
+# What the entries of a result file are, so that a damaged file is named before its numbers are used.
+RESULT = _model(
+    **dict.fromkeys(("run", "group", "learner", "search", "machine", "command"), str),
+    **dict.fromkeys(("training_seed", "seed", "env_steps", "training_games", "updates", "score_max"), Whole),
+    **dict.fromkeys(("score_mean", "score_low", "score_high", "score_median"), Score),
+    **dict.fromkeys(("wall_hours", "moves_mean", "seconds"), Amount),
+    board=Board,
+    judged=dict,
+    games=Annotated[int, Field(ge=2, le=LARGEST)],  # one game has no interval
+    max_tiles=Annotated[dict[Tile, Count], Field(min_length=1)],
+    moves_per_second=Annotated[float, Field(ge=1e-9, le=LARGEST)],
+    reach=Reach,
+    score_bins=Annotated[dict[ScoreBin, Count], Field(min_length=1)],
+    search_config=_model(z=Score),
+)
+
+
 def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """Read a result file and check its entries (result_checks.py); UserError names a wrong or missing one."""
+    """Read a result file and check its entries; UserError names a wrong or missing one."""
     try:
         result = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -201,8 +247,13 @@ def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
     missing = [key for key in keys if not isinstance(result, dict) or key not in result]
     if missing:
         raise UserError(f"{file}, line 1: not an evaluation, it has no {missing[0]}; delete it and evaluate again")
-    if wrong := wrong_entries(result):
-        raise UserError(f"{file}: its {wrong[0]} is not that of an evaluation; delete the file and evaluate again")
+    try:
+        RESULT.model_validate(result)
+    except ValidationError as error:
+        wrong = error.errors()[0]["loc"][0]
+        raise UserError(
+            f"{file}: its {wrong} is not that of an evaluation; delete the file and evaluate again"
+        ) from error
     return dict(result)
 
 
