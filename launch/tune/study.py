@@ -97,17 +97,9 @@ class Study:
         last = self.trials()[number].last_step
         return last is not None and last < POINTS and bool(trial.should_prune())
 
-    def finish(self, number: int, score: float) -> None:
-        """End a trial with its score."""
-        self._study.tell(number, score)
-
-    def prune(self, number: int) -> None:
-        """End a trial that was pruned."""
-        self._study.tell(number, state=TrialState.PRUNED)
-
-    def fail(self, number: int) -> None:
-        """End a trial whose run has failed."""
-        self._study.tell(number, state=TrialState.FAIL)
+    def tell(self, number: int, state: TrialState, score: float | None = None) -> None:
+        """End a trial: finished with its score, pruned, or failed."""
+        self._study.tell(number, score, state)
 
     def _trial(self, number: int) -> optuna.trial.Trial:
         return optuna.trial.Trial(self._study, self.trials()[number]._trial_id)
