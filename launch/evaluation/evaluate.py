@@ -160,10 +160,10 @@ class PlayerEvaluation(NamedTuple):
         source = self.source
         if source.checkpoint and source.search:
             _, experiment, state = source.checkpoint
-            return report(games, experiment, state, self.evaluation, source.search)[1]
+            return report(games, experiment, state, self.evaluation, source.search)
         setting = source.setting
         title = f"{source.path} ({setting['search']})" if setting["search"] != source.path else source.path
-        return report_games(games, self.evaluation, f"{title} on {source.board}", setting)[1]
+        return report_games(games, self.evaluation, f"{title} on {source.board}", setting)
 
 
 def prepare_path(

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_of
 from launch.evaluation.search_options import SearchChoice
-from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
+from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line
 from launch.experiment import registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
@@ -142,8 +142,8 @@ def write_outputs(
 
 def report(
     games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: SearchChoice
-) -> tuple[Summary, dict[str, Any]]:
-    """Print the report of an evaluated checkpoint; return its summary, and the result that `save_result` writes."""
+) -> dict[str, Any]:
+    """Print the report of an evaluated checkpoint; return the result that `save_result` writes."""
     settings = experiment.settings
     record = {
         "run": experiment.run.name,
@@ -162,17 +162,14 @@ def report(
     if record.get("training_start", "normal") != "normal":
         trained += f" with start.kind={record['training_start']}"
     heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {trained}"
-    summary, result = report_games(games, evaluation, heading, {"board": board_of(settings), **search.record()})
-    return summary, record | result
+    return record | report_games(games, evaluation, heading, {"board": board_of(settings), **search.record()})
 
 
-def report_games(
-    games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]
-) -> tuple[Summary, dict[str, Any]]:
-    """Print the statistics of games below `heading`; return their summary, and a result without entries of a run."""
+def report_games(games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]) -> dict[str, Any]:
+    """Print the statistics of games below `heading`; return a result without entries of a run."""
     summary = summarize(games)
     print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)
-    result = {
+    return {
         **setting,
         "seed": evaluation.seed,
         **summary._asdict(),
@@ -183,7 +180,6 @@ def report_games(
         "command": command_line(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return summary, result
 
 
 def save_result(result: dict[str, Any], file: Path) -> None:

@@ -133,8 +133,7 @@ class TrainingRun:
         run = self._experiment.run
         played = self._play(Evaluation(run.evaluation_games, training_evaluation_seed(run.seed)), stop)
         if played is not None:
-            games, probes = played
-            self._display.update(self._record({**summarize(games).metrics(), **value_metrics(games), **probes}))
+            self._display.update(self._record(_evaluation_metrics(*played)))
         if self._processes.of_first(lambda: played is not None):
             self._evaluated_env_steps = self.env_steps
 
@@ -147,12 +146,11 @@ class TrainingRun:
         played = self._play(evaluation, stop)
         self._display.close()
         if played is not None:
-            games, probes = played
             search = own_search(self._experiment)
-            summary, record = report(games, self._experiment, self._state(), evaluation, search)
+            result = report(played[0], self._experiment, self._state(), evaluation, search)
             # The row comes first: the file means that the run is finished.
-            self._record({**summary.metrics(), **value_metrics(games), **probes})
-            save_result(record, evaluation.file(self._folder, self.env_steps, search.name))
+            self._record(_evaluation_metrics(*played))
+            save_result(result, evaluation.file(self._folder, self.env_steps, search.name))
 
     def save_is_due(self) -> bool:
         """Return whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""
@@ -257,6 +255,11 @@ def _play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int
         for name, player in learner.probes().items():
             probes |= _probe_metrics(name, player.play(probe_games, evaluation.seed), games)
     return games, probes
+
+
+def _evaluation_metrics(games: Games, probes: Row) -> Row:
+    """Return the row of an evaluation: the metrics eval/*, and those of its probes."""
+    return {**summarize(games).metrics(), **value_metrics(games), **probes}
 
 
 def _probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:
