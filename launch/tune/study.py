@@ -37,16 +37,9 @@ class Study:
     """See the module. Trials are numbered from 0."""
 
     def __init__(self, file: Path, space: Space, experiment: Mapping[str, Any], sampling: Sampling) -> None:
-        """Open a study, or make it.
+        """Open a study, or make it; UserError if it was made for another space or experiment.
 
-        Args:
-            file: the journal; its name is the name of the study.
-            space: what is searched.
-            experiment: flat values of the experiment without what is searched, by key.
-            sampling: how trials are chosen.
-
-        Raises:
-            UserError: the study was made for another space or experiment.
+        The file is its journal, whose name is that of the study; `experiment` has the values by dotted key.
         """
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         file.parent.mkdir(parents=True, exist_ok=True)
