@@ -1,10 +1,7 @@
 """The search with which a checkpoint is evaluated, its name, and the errors of search options."""
 
 import json
-import os
 import re
-import subprocess
-import sys
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -253,20 +250,6 @@ def test_a_tree_search_on_an_ntuple_checkpoint(capsys):
     assert deep["search"] == "puct-n16-simulator-ntuple-chance=deficit-read_out=mean"
     assert deep["search_config"] == _in_json(replace(TREE, root="puct", chance="deficit", read_out="mean"))
     assert deep["score_mean"] > 40  # greedy play has a mean score of 24
-
-
-def test_1ply_and_mistakes_do_without_jax():
-    Path("ntuple.yaml").write_text(NTUPLE_YAML)
-    code = (
-        "import sys; from launch.cli import main\n"
-        "assert main(['train', 'ntuple.yaml']) == 0\n"
-        "assert main(['evaluate', 'runs/one', '--games', '30', '--search', '1ply']) == 0\n"
-        "assert main(['evaluate', 'runs/one', '--search', 'gumbel', '--value', 'network']) == 2\n"
-        "sys.exit('jax' in sys.modules)"
-    )
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
 
 
 @pytest.fixture

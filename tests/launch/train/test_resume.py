@@ -163,11 +163,13 @@ def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Pat
     assert stopped[1:] == once[1:]
 
 
-def test_a_run_without_jax_never_loads_it(yaml: Path):
+def test_commands_that_do_without_jax_never_load_it(yaml: Path):
     code = (
         "import sys; from launch.cli import main\n"
         "assert main(['train', 'ntuple.yaml', 'ntuple.env_steps=10_000']) == 0\n"
-        "assert main(['evaluate', 'runs/whole', '--games', '5']) == 0\n"
+        "assert main(['evaluate', 'runs/whole', '--games', '5', '--search', '1ply']) == 0\n"
+        "assert main(['evaluate', 'runs/whole', '--search', 'gumbel', '--value', 'network']) == 2\n"
+        "assert not main(['solve', '--board', '2x2'])\n"
         "print({'jax', 'muzero2048', 'matplotlib'} & set(sys.modules))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}

@@ -1,9 +1,6 @@
 """The command `muzero2048 solve`."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,8 +9,6 @@ from launch.cli import main
 from launch.errors import UserError
 from launch.evaluation.records.regret import load_solution
 from ntuple.core.games.known import GAMES
-
-ROOT = Path(__file__).parents[4]
 
 
 def _said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
@@ -201,12 +196,3 @@ def test_too_little_memory(mistake, monkeypatch: pytest.MonkeyPatch) -> None:
     line = mistake("solve", "--board", "4x4", "--until", "1024")
     assert line.startswith("4x4 needs more memory than there is: the positions up to 2")
     assert line.endswith(" bytes; give a smaller --until")
-
-
-def test_in_a_process_of_its_own_without_jax() -> None:
-    code = "import sys; from launch.cli import main; sys.exit(main(sys.argv[1:]) or 'jax' in sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", code, "solve", "--board", "2x2"]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "expected 66.964149" in done.stdout
