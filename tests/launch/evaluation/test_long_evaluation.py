@@ -132,16 +132,17 @@ def play_randomly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
 
 def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
     path, scores = tmp_path / "games.jsonl", []
+    header = {"search_config": {"plies": 3, "limits": ((6, 2), (10, 1))}}
     for _ in range(2):
-        with GameLog(path, {"seed": 1}) as log:
+        with GameLog(path, header) as log:
             scores.append(play_missing(play_randomly, log, 5, 1).score.tolist())
     assert scores[0] == scores[1]
     for line in path.read_text().splitlines()[1:]:
         game = json.loads(line)
         judged = reference.judge(game["record"], 2, 2)
         assert (judged.score, judged.is_over) == (game["score"], True)
-    with pytest.raises(UserError, match="another evaluation"):
-        GameLog(path, {"seed": 2})
+    with pytest.raises(UserError, match="holds games of another evaluation"):
+        GameLog(path, {"search_config": {"plies": 3, "limits": ((6, 2),)}})
     whole = path.read_text()
     score = scores[0][2]
     other_score = whole.replace(f'"score": {score}', f'"score": {score + 4}', 1)
@@ -149,15 +150,7 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
         assert changed != whole
         path.write_text(changed)
         with pytest.raises(UserError, match="damaged"):
-            GameLog(path, {"seed": 1})
-
-
-def test_the_header_of_a_log_names_its_evaluation(tmp_path: Path) -> None:
-    path, search = tmp_path / "games.jsonl", {"plies": 3, "limits": ((6, 2), (10, 1))}
-    GameLog(path, {"search_config": search}).close()
-    GameLog(path, {"search_config": search}).close()
-    with pytest.raises(UserError, match="holds games of another evaluation"):
-        GameLog(path, {"search_config": search | {"limits": ((6, 2),)}})
+            GameLog(path, header)
 
 
 def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
