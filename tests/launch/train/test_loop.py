@@ -46,15 +46,6 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert "summary 500ms" in capsys.readouterr().out
 
 
-def test_wall_hours_grow_over_a_resume(toy_yaml: Path):
-    _train(toy_yaml, "toy.env_steps=50")
-    _train(toy_yaml, "--resume")
-    hours = [row["wall_hours"] for row in read_metrics(RUN)]
-    assert hours == sorted(hours)
-    assert hours[0] > 0
-    assert read_checkpoint(find_checkpoint(RUN))[1].wall_hours == hours[-1]
-
-
 def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch):
     def slowly(function):
         return lambda *arguments: (time.sleep(0.1), function(*arguments))[1]
@@ -63,16 +54,6 @@ def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch)
     monkeypatch.setattr(ToyLearner, "save", slowly(ToyLearner.save))
     _train(toy_yaml)
     assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.5  # evaluation and saving sleep 1.4 s
-
-
-def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
-    _train(toy_yaml, "toy.env_steps=50")
-    _train(toy_yaml, "--resume")
-    entries = json.loads((RUN / "environment.json").read_text())
-    assert len(entries) == 2
-    assert entries[0]["python"] == platform.python_version()
-    assert entries[0]["packages"]["numpy"] == np.__version__
-    assert entries[0]["version"] == version("muzero2048")
 
 
 def test_an_evaluation_of_values_that_are_no_numbers_is_one_line(toy_yaml: Path, capsys, monkeypatch):
@@ -100,6 +81,15 @@ def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
     extended = [row for row in _rows() if "train/score_mean" in row]
     assert _train(toy_yaml, "run.name=whole") == 0
     assert extended == [row for row in _rows(Path("runs/whole")) if "train/score_mean" in row]
+    hours = [row["wall_hours"] for row in read_metrics(RUN)]
+    assert hours == sorted(hours)
+    assert hours[0] > 0
+    assert read_checkpoint(find_checkpoint(RUN))[1].wall_hours == hours[-1]
+    entries = json.loads((RUN / "environment.json").read_text())  # one for each start
+    assert len(entries) == 2
+    assert entries[0]["python"] == platform.python_version()
+    assert entries[0]["packages"]["numpy"] == np.__version__
+    assert entries[0]["version"] == version("muzero2048")
 
 
 def test_a_finished_run_says_so(toy_yaml: Path, capsys):
@@ -135,50 +125,42 @@ def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
     assert len(set(seeds)) == 6
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: Path, monkeypatch, capsys, number):
-    _train(toy_yaml, "run.name=whole")
+@pytest.mark.parametrize(
+    ("number", "every", "struck_at", "rows_before"),
+    [
+        # At the last move of a report: the resumed run must make the evaluation at 30.
+        (signal.SIGTERM, 10, 30, [10, 20, 30]),
+        (signal.SIGINT, 10, 30, [10, 20, 30]),
+        # Within a report, after which an evaluation is due: the resumed run has one more row, all else is the same.
+        (signal.SIGTERM, 20, 35, [20, 35]),
+    ],
+)
+def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(
+    toy_yaml: Path, monkeypatch, capsys, number: int, every: int, struck_at: int, rows_before: list[int]
+):
+    words = f"toy.report_env_steps={every}"
+    _train(toy_yaml, "run.name=whole", words)
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     advance = ToyLearner.advance
 
     def struck(self, tick):
-        # The signal arrives at the last move of a report. The resumed run must make the evaluation at 30.
-        return advance(self, lambda moves: (self.env_steps == 30 and signal.raise_signal(number), tick(moves))[1])
-
-    with monkeypatch.context() as context:
-        context.setattr(ToyLearner, "advance", struck)
-        assert _train(toy_yaml) == 75
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
-    assert capsys.readouterr().out.endswith("stopped at 30 moves; the same command with --resume goes on\n")
-    assert [row["env_steps"] for row in _rows()] == [10, 20, 30]
-    assert find_checkpoint(RUN).name == "30"
-    assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == _rows(Path("runs/whole"))
-
-
-def test_a_signal_ends_a_report_and_the_resumed_run_trains_the_rest(toy_yaml: Path, monkeypatch, capsys):
-    """The signal arrives at move 35, in the report from 20 to 40, after which an evaluation is due.
-
-    The resumed run has one more row; all else is the same.
-    """
-    assert _train(toy_yaml, "run.name=whole", "toy.report_env_steps=20") == 0
-    advance = ToyLearner.advance
-
-    def struck(self, tick):
         return advance(
-            self, lambda moves: (self.env_steps == 35 and signal.raise_signal(signal.SIGTERM), tick(moves))[1]
+            self, lambda moves: (self.env_steps == struck_at and signal.raise_signal(number), tick(moves))[1]
         )
 
     with monkeypatch.context() as context:
         context.setattr(ToyLearner, "advance", struck)
-        assert _train(toy_yaml, "toy.report_env_steps=20") == 75
-    assert capsys.readouterr().out.endswith("stopped at 35 moves; the same command with --resume goes on\n")
-    assert [row["env_steps"] for row in _rows()] == [20, 35]
-    assert find_checkpoint(RUN).name == "35"
-    assert _train(toy_yaml, "toy.report_env_steps=20", "--resume") == 0
-    rows, whole = _rows(), _rows(Path("runs/whole"))
-    assert [row["env_steps"] for row in whole if "eval/score_mean" in row] == [40, 60, 100]
-    assert [row for row in rows if row["env_steps"] != 35] == whole
+        assert _train(toy_yaml, words) == 75
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+    assert capsys.readouterr().out.endswith(f"stopped at {struck_at} moves; the same command with --resume goes on\n")
+    assert [row["env_steps"] for row in _rows()] == rows_before
+    assert find_checkpoint(RUN).name == str(struck_at)
+    assert _train(toy_yaml, words, "--resume") == 0
+    whole = _rows(Path("runs/whole"))
+    evaluated = [row["env_steps"] for row in whole if "eval/score_mean" in row]
+    assert evaluated == ([30, 60, 90, 100] if every == 10 else [40, 60, 100])
+    is_whole = struck_at % every == 0
+    assert [row for row in _rows() if is_whole or row["env_steps"] != struck_at] == whole
 
 
 def test_a_second_interrupt_names_the_last_checkpoint(toy_yaml: Path, monkeypatch, capfd):
