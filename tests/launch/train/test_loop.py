@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_runs import rows_without_times
 from toy import ToyLearner, ToyPlayer
 
 from launch.cli import main
@@ -20,15 +21,10 @@ from launch.experiment.metrics_file import MetricsFile, read_metrics
 from launch.train.training_run import TrainingRun
 
 RUN = Path("runs/one")
-UNREPEATABLE = {"wall_hours"}
 
 
 def _train(yaml: Path, *words: str) -> int:
     return main(["train", str(yaml), *words])
-
-
-def _rows(run: Path = RUN) -> list[dict]:
-    return [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
 
 
 def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
@@ -78,9 +74,9 @@ def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
     assert _train(toy_yaml, "toy.env_steps=50") == 0
     assert _train(toy_yaml, "--resume", "toy.env_steps=100") == 0
     assert "resuming with toy.env_steps: 50 -> 100" in capsys.readouterr().out
-    extended = [row for row in _rows() if "train/score_mean" in row]
+    extended = [row for row in rows_without_times(RUN) if "train/score_mean" in row]
     assert _train(toy_yaml, "run.name=whole") == 0
-    assert extended == [row for row in _rows(Path("runs/whole")) if "train/score_mean" in row]
+    assert extended == [row for row in rows_without_times(Path("runs/whole")) if "train/score_mean" in row]
     hours = [row["wall_hours"] for row in read_metrics(RUN)]
     assert hours == sorted(hours)
     assert hours[0] > 0
@@ -103,11 +99,11 @@ def test_a_finished_run_says_so(toy_yaml: Path, capsys):
 
 def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
     _train(toy_yaml)
-    whole = _rows()
+    whole = rows_without_times(RUN)
     (RUN / "evaluations" / f"100-1ply-4games-seed{final_evaluation_seed(0)}.json").unlink()
     (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
     assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == whole
+    assert rows_without_times(RUN) == whole
 
 
 def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
@@ -153,14 +149,14 @@ def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(
         assert _train(toy_yaml, words) == 75
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert capsys.readouterr().out.endswith(f"stopped at {struck_at} moves; the same command with --resume goes on\n")
-    assert [row["env_steps"] for row in _rows()] == rows_before
+    assert [row["env_steps"] for row in rows_without_times(RUN)] == rows_before
     assert find_checkpoint(RUN).name == str(struck_at)
     assert _train(toy_yaml, words, "--resume") == 0
-    whole = _rows(Path("runs/whole"))
+    whole = rows_without_times(Path("runs/whole"))
     evaluated = [row["env_steps"] for row in whole if "eval/score_mean" in row]
     assert evaluated == ([30, 60, 90, 100] if every == 10 else [40, 60, 100])
     is_whole = struck_at % every == 0
-    assert [row for row in _rows() if is_whole or row["env_steps"] != struck_at] == whole
+    assert [row for row in rows_without_times(RUN) if is_whole or row["env_steps"] != struck_at] == whole
 
 
 def test_a_second_interrupt_names_the_last_checkpoint(toy_yaml: Path, monkeypatch, capfd):
@@ -201,13 +197,13 @@ def test_a_damaged_newest_checkpoint_falls_back_and_ends_the_same(toy_yaml: Path
     (RUN / "checkpoints" / "50" / "toy.json").write_text("{")
     assert _train(toy_yaml, "--resume") == 0
     assert "warning: runs/one/checkpoints/50/toy.json has 1 bytes" in capsys.readouterr().err
-    assert _rows() == _rows(Path("runs/whole"))
+    assert rows_without_times(RUN) == rows_without_times(Path("runs/whole"))
     assert find_checkpoint(RUN).name == "100"
 
 
 def test_resume_without_a_checkpoint_starts(toy_yaml: Path):
     assert _train(toy_yaml, "--resume") == 0
-    assert [row["env_steps"] for row in _rows()][-1] == 100
+    assert [row["env_steps"] for row in rows_without_times(RUN)][-1] == 100
 
 
 def test_save_minutes_zero_saves_at_the_end_alone(toy_yaml: Path):
@@ -228,7 +224,7 @@ def test_a_run_folder_that_was_moved_goes_on_where_it_is(toy_yaml: Path, words: 
 def test_another_name_makes_another_run_beside_a_run_folder(toy_yaml: Path):
     _train(toy_yaml)
     assert main(["train", str(RUN), "run.name=two"]) == 0
-    assert _rows(Path("runs/two")) == _rows()
+    assert rows_without_times(Path("runs/two")) == rows_without_times(RUN)
 
 
 def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monkeypatch):
@@ -245,7 +241,7 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
         assert _train(toy_yaml) == 75
     assert read_checkpoint(find_checkpoint(RUN))[1].evaluated_env_steps == 30
     assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == _rows(Path("runs/whole"))
+    assert rows_without_times(RUN) == rows_without_times(Path("runs/whole"))
 
 
 @pytest.mark.parametrize(
@@ -266,8 +262,8 @@ def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yam
             context.setattr(place, lambda self, values: killed(values) or record(self, values))
         assert _train(toy_yaml, "--resume", "run.evaluate_env_steps=0") == 130
     assert _train(toy_yaml, "--resume", "run.evaluate_env_steps=0") == 0
-    rows = [row for row in _rows() if row["env_steps"] == 100]
-    assert rows == [row for row in _rows(Path("runs/whole")) if row["env_steps"] == 100]
+    rows = [row for row in rows_without_times(RUN) if row["env_steps"] == 100]
+    assert rows == [row for row in rows_without_times(Path("runs/whole")) if row["env_steps"] == 100]
 
 
 def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch):
@@ -289,9 +285,9 @@ def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeyp
     with monkeypatch.context() as context:
         context.setattr(TrainingRun, "advance", lambda run, stop: killed())
         assert _train(toy_yaml, "--resume") == 130
-    assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30]
+    assert [row["env_steps"] for row in rows_without_times(RUN) if "eval/score_mean" in row] == [30]
     assert _train(toy_yaml, "--resume") == 0
-    assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30, 60, 90, 100]
+    assert [row["env_steps"] for row in rows_without_times(RUN) if "eval/score_mean" in row] == [30, 60, 90, 100]
 
 
 def test_a_damaged_checkpoint_does_not_count_among_those_kept(toy_yaml: Path):
@@ -314,8 +310,8 @@ def test_the_swap_test_is_played_at_every_evaluation(toy_yaml: Path):
         margin = 12.7062 * 50  # t(0.975, 1) s / sqrt(2), where s belongs to two scores that differ by 100
         assert row["probe/swap_score_low"] == pytest.approx(row["probe/swap_score_mean"] - margin, rel=1e-4)
         assert row["probe/swap_score_high"] == pytest.approx(row["probe/swap_score_mean"] + margin, rel=1e-4)
-    without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in _rows()]
-    assert without == _rows(Path("runs/alone"))
+    without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in rows_without_times(RUN)]
+    assert without == rows_without_times(Path("runs/alone"))
 
 
 @pytest.mark.parametrize("env_steps", [30, 100])  # during training, and at its end
@@ -336,4 +332,4 @@ def test_a_signal_ends_a_probe_and_the_evaluation_with_it(toy_yaml: Path, monkey
     assert find_checkpoint(RUN).name == str(env_steps)
     assert "eval/score_mean" not in read_metrics(RUN)[-1]
     assert _train(toy_yaml, "run.probe_games=2", "--resume") == 0
-    assert _rows() == _rows(Path("runs/whole"))
+    assert rows_without_times(RUN) == rows_without_times(Path("runs/whole"))
