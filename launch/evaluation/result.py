@@ -20,7 +20,7 @@ from launch.experiment import registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
 from launch.experiment.machine_info import command_line, machine, project_version
-from launch.files import write_json, write_text
+from launch.files import write_text
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import GAMES
 from ntuple.core.interfaces import Games
@@ -143,7 +143,7 @@ def write_outputs(
 def report(
     games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: SearchChoice
 ) -> dict[str, Any]:
-    """Print the report of an evaluated checkpoint; return the result that `save_result` writes."""
+    """Print the report of an evaluated checkpoint; return the content of its result file."""
     settings = experiment.settings
     record = {
         "run": experiment.run.name,
@@ -180,12 +180,6 @@ def report_games(games: Games, evaluation: Evaluation, heading: str, setting: di
         "command": command_line(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-def save_result(result: dict[str, Any], file: Path) -> None:
-    """Write a result file, and make its folder if needed; OSError if it cannot be written."""
-    file.parent.mkdir(exist_ok=True)
-    write_json(file, result)
 
 
 def _model(**kinds: Any) -> type[BaseModel]:

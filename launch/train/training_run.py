@@ -10,7 +10,7 @@ from types import TracebackType
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluation.boards.notation import game_of
 from launch.evaluation.loading import LoadedPlayer
-from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
+from launch.evaluation.result import Evaluation, prepare_folder, report
 from launch.evaluation.seeds import training_evaluation_seed
 from launch.evaluation.summary import summarize, value_metrics
 from launch.experiment import checkpoints, registry
@@ -21,7 +21,7 @@ from launch.experiment.machine_info import project_version, record_environment
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import MetricsFile, drop_rows_after
 from launch.experiment.processes import Processes
-from launch.files import write_text
+from launch.files import write_json, write_text
 from launch.memory import check_memory
 from launch.signals import StopSignals
 from launch.train.game_picture import draw_game_of, picture_file
@@ -150,7 +150,7 @@ class TrainingRun:
             result = report(played[0], self._experiment, self._state(), evaluation, search)
             # The row comes first: the file means that the run is finished.
             self._record(_evaluation_metrics(*played))
-            save_result(result, evaluation.file(self._folder, self.env_steps, search.name))
+            write_json(evaluation.file(self._folder, self.env_steps, search.name), result)
 
     def save_is_due(self) -> bool:
         """Return whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""

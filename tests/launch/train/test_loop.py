@@ -245,18 +245,18 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
 
 
 @pytest.mark.parametrize(
-    "place", ["launch.train.training_run.TrainingRun._record", "launch.train.training_run.save_result"]
+    "place", ["launch.train.training_run.TrainingRun._record", "launch.train.training_run.write_json"]
 )
 def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
     def killed(*arguments) -> None:
-        if place == "launch.train.training_run.save_result" or "eval/score_mean" in arguments[-1]:
+        if place == "launch.train.training_run.write_json" or "eval/score_mean" in arguments[-1]:
             raise KeyboardInterrupt
 
     _train(toy_yaml, "run.name=whole", "run.evaluate_env_steps=0")
     _train(toy_yaml, "run.evaluate_env_steps=0", "toy.env_steps=90")
     record = TrainingRun._record
     with monkeypatch.context() as context:
-        if place == "launch.train.training_run.save_result":
+        if place == "launch.train.training_run.write_json":
             context.setattr(place, killed)
         else:
             context.setattr(place, lambda self, values: killed(values) or record(self, values))
