@@ -129,7 +129,6 @@ def _range(word: str, text: str) -> Range | None:
         return Range(low, high, is_log)
     if ".." in text and not re.search(r"[\[{'\"/]", text):
         raise UserError(f"{word}: cannot read the range; give LOW..HIGH, or LOW..HIGH{LOG}, such as 0.001..1{LOG}")
-
     return None
 
 
