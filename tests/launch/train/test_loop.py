@@ -18,6 +18,7 @@ from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_s
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.experiment import load_experiment
 from launch.experiment.metrics_file import MetricsFile, read_metrics
+from launch.train.run_process import read_process
 from launch.train.training_run import TrainingRun
 
 RUN = Path("runs/one")
@@ -147,6 +148,9 @@ def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(
     with monkeypatch.context() as context:
         context.setattr(ToyLearner, "advance", struck)
         assert _train(toy_yaml, words) == 75
+    process = read_process(RUN)
+    assert process is not None
+    assert (process.exit_code, process.is_stopped) == (75, True)
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
     assert capsys.readouterr().out.endswith(f"stopped at {struck_at} moves; the same command with --resume goes on\n")
     assert [row["env_steps"] for row in rows_without_times(RUN)] == rows_before

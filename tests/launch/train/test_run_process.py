@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -26,21 +25,6 @@ def test_a_finished_training(toy_yaml: Path):
     assert (process.host, process.pid, process.exit_code) == (socket.gethostname(), os.getpid(), 0)
     assert process.began <= process.ended
     assert not is_locked(RUN)
-
-
-def test_a_stopped_training(toy_yaml: Path, monkeypatch):
-    advance = ToyLearner.advance
-
-    def advance_and_stop(self, tick):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return advance(self, tick)
-
-    monkeypatch.setattr(ToyLearner, "advance", advance_and_stop)
-    assert main(["train", "toy.yaml"]) == 75
-    process = read_process(RUN)
-    assert process is not None
-    assert process.exit_code == 75
-    assert process.is_stopped
 
 
 def test_the_line_of_an_error_is_kept(toy_yaml: Path, capsys, monkeypatch):
