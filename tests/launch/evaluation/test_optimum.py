@@ -12,14 +12,12 @@ from muzero2048.muzero.network_player import NetworkSetting
 from muzero2048.players.ntuple_player import NTupleSetting
 from muzero2048.players.search_player import SearchPlayer
 from muzero2048.search.config import SearchConfig
-from ntuple import ExpectimaxConfig, GreedyPlayer, NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer, make_rules
+from ntuple import ExpectimaxConfig, GreedyPlayer, NTuplePlayer, RandomPlayer, make_rules
 from ntuple.exact.positions import LEVELS
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import solve
 from ntuple.expectimax.player import ExpectimaxPlayer
 from ntuple.game.bitboard import Board, decode
-from ntuple.game.rollout import play_by_analysis, states_of
-from ntuple.learning.config import ExplorationConfig, StepSizeConfig
 from ntuple.tables.file_order import write_field
 from ntuple.tables.network import Network, make_network
 from tests.muzero2048.toy_model import random_model, small_config
@@ -29,7 +27,6 @@ RULES = make_rules(2, 3)
 TILES = 8  # levels of a cell, 0..7: the largest tile on 2x3 is 128
 WHOLE = "012345"  # a tuple of all cells, with one entry for each afterstate
 MOST_STATES = 400
-OPTIMUM = 480.258272
 
 
 @functools.cache
@@ -97,44 +94,6 @@ def test_expectimax_without_values_is_optimal_when_deep_enough() -> None:
     assert lost[0][sums >= 200].max() > 50
     assert lost[2][sums >= 200].max() < 1e-3
     assert lost[0].mean() > 3 * lost[1].mean() > 3 * lost[2].mean()
-
-
-@functools.cache
-def trained_player() -> NTuplePlayer:
-    config = NTupleConfig(
-        rows=2,
-        columns=3,
-        network=WHOLE,
-        env_steps=10_000_000,
-        report_env_steps=10_000_000,
-        threads=1,
-        v_init=1000.0,
-        step_size=StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005)), adaptive_fraction=0.0),
-        exploration=ExplorationConfig(temperature=10.0, decay=0.8),
-    )
-    learner = NTupleLearner(config, seed=1)
-    learner.advance()
-    return learner.player()
-
-
-@pytest.mark.parametrize(
-    ("name", "least", "most"), [("greedy", 350, 450), ("searching", 200, 280), ("trained", 1, 100)]
-)
-def test_score_and_loss_make_up_the_optimum(name: str, least: float, most: float) -> None:
-    """E[score] + E[loss of the moves] = V*(start) for any player."""
-    if name == "searching":
-        player = ExpectimaxPlayer(RULES, make_network(WHOLE, 2, 3, 0.0), ExpectimaxConfig(plies=3), threads=1)
-    else:
-        player = GreedyPlayer(RULES, threads=1) if name == "greedy" else trained_player()
-    games = list(play_by_analysis(RULES, lambda *asked: player.analyse(*asked).action, range(1000), seed=3))
-    lost = []
-    for game in games:
-        words = states_of(RULES, game.opening, game.actions, game.spawns)[:, 0]
-        lost.append(solution().losses(words, game.actions).sum())
-    together = np.array([game.score for game in games]) + lost
-    error = together.std() / len(games) ** 0.5
-    assert least < np.mean(lost) < most
-    assert together.mean() == pytest.approx(OPTIMUM, abs=4 * error)
 
 
 @pytest.mark.slow
