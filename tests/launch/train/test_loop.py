@@ -14,7 +14,7 @@ from small_runs import rows_without_times
 from toy import ToyLearner, ToyPlayer
 
 from launch.cli import main
-from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
+from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.experiment import load_experiment
 from launch.experiment.metrics_file import MetricsFile, read_metrics
@@ -96,30 +96,6 @@ def test_a_finished_run_says_so(toy_yaml: Path, capsys):
     assert _train(toy_yaml, "--resume") == 0
     assert capsys.readouterr().out == "runs/one is finished; to train on, give a larger toy.env_steps\n"
     assert (RUN / "metrics.jsonl").read_bytes() == before
-
-
-def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
-    _train(toy_yaml)
-    whole = rows_without_times(RUN)
-    (RUN / "evaluations" / f"100-1ply-4games-seed{final_evaluation_seed(0)}.json").unlink()
-    (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
-    assert _train(toy_yaml, "--resume") == 0
-    assert rows_without_times(RUN) == whole
-
-
-def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
-    seeds = []
-    for seed in (0, 1, 2):
-        _train(toy_yaml, f"run.name=s{seed}", f"run.seed={seed}")
-        (file,) = Path(f"runs/s{seed}/evaluations").iterdir()
-        rows = [row for row in read_metrics(Path(f"runs/s{seed}")) if "eval/score_max" in row]
-        weight = round(
-            float(next(r["train/score_mean"] for r in read_metrics(file.parents[1]) if r["env_steps"] == 30))
-        )
-        seeds += [json.loads(file.read_text())["seed"], int(rows[0]["eval/score_max"]) - 200 - weight]
-    assert seeds[::2] == [final_evaluation_seed(seed) for seed in (0, 1, 2)]
-    assert seeds[1::2] == [training_evaluation_seed(seed) % 1000 for seed in (0, 1, 2)]
-    assert len(set(seeds)) == 6
 
 
 @pytest.mark.parametrize(
