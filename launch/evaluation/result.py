@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -26,7 +26,9 @@ from ntuple.core.games.known import GAMES
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
+    from launch.evaluation.records.endgame_loss import EndgameLosses
     from launch.evaluation.records.game_log import LoggedGame
+    from launch.evaluation.records.regret import Regret
 
 FOLDER = "evaluations"
 
@@ -89,17 +91,7 @@ def check_new_file(file: Path, option: str) -> None:
         raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
 
 
-class Measured(Protocol):
-    """What the moves of games lose."""
-
-    def line(self) -> str:
-        """Return it as text."""
-
-    def record(self) -> dict[str, Any]:
-        """Return it as entries of a result file."""
-
-
-Measure = Callable[[Sequence["LoggedGame"]], Measured]
+Measure = Callable[[Sequence["LoggedGame"]], "Regret | EndgameLosses"]  # of what the moves of games lose
 
 
 def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) -> list[Measure]:
