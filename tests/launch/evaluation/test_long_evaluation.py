@@ -209,7 +209,7 @@ def test_parts_that_cannot_be(run: str, mistake) -> None:
 def test_a_stop_loses_no_game_and_repeats_none(last_json, number: int) -> None:
     words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6", "--games", "80", "--keep", "kept.jsonl"]
     process, kept = start("-m", "launch", *words), Path("kept.jsonl")
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not kept.exists() or kept.read_text().count("\n") < 5:
         assert process.poll() is None
         assert time.monotonic() < deadline

@@ -1,6 +1,5 @@
 """The command `muzero2048 endgame`, and tables of endgames in searches, advice and evaluations."""
 
-import json
 import re
 import signal
 import subprocess
@@ -29,20 +28,17 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-def test_a_pattern_without_a_file_gets_its_size(capsys) -> None:
+def test_a_pattern_without_a_file_gets_its_size(capsys, last_json) -> None:
     assert main(["endgame", "LLLL/LL../..../....", "--target", "256"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "LLLL/LL../..../.... to 256: 1,073,741,824 boards, a file of 2.1 GB"
     assert lines[1] == "add --out FILE to compute the table"
-    assert main(["endgame", "LLLL/LL../..../....", "--target", "256", "--json"]) == 0
     sizes = {"pattern": "LLLLLL..........", "target": 256, "boards": 8**10, "bytes": 2 * 8**10}
-    assert json.loads(capsys.readouterr().out) == sizes
+    assert last_json("endgame", "LLLL/LL../..../....", "--target", "256") == sizes
 
 
-def test_a_position_in_a_saved_table(table: str, capsys) -> None:
-    capsys.readouterr()
-    assert main(["endgame", "--table", table, "--position", BOARD, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_position_in_a_saved_table(table: str, last_json) -> None:
+    found = last_json("endgame", "--table", table, "--position", BOARD)
     assert (found["pattern"], found["target"], found["boards"]) == (PATTERN.replace("/", ""), 8, 3**10)
     assert 0.5 < found["probability"] < 1
     moves = found["position"]["moves"]
@@ -107,7 +103,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(table: str) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["a"]
 
 
-def test_no_move_that_a_table_removes_is_made(table: str, last_json: Callable[..., Any], capsys) -> None:
+def test_no_move_that_a_table_removes_is_made(table: str, last_json: Callable[..., Any]) -> None:
     words = ("evaluate", "heuristic", "--plies", "1", "--games", "30", "--seed", "1", "--endgame", table)
     without = last_json(*words)["endgames"]
     guided = last_json(*words, f"search.endgames=[{table}]", "search.endgame_tolerance=0")
