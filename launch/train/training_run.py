@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 
@@ -31,7 +31,7 @@ from launch.train.wandb_sink import WandbSink
 from ntuple.core.interfaces import Games, Watch
 
 
-class TrainingRun:
+class TrainingRun(AbstractContextManager["TrainingRun"]):
     """One learner in training, with its run folder, its metrics and its clock."""
 
     def __init__(self, experiment: Experiment, checkpoint: Path | None, processes: Processes) -> None:
@@ -71,9 +71,6 @@ class TrainingRun:
         done = f"{self.env_steps:,} of {self._learner.env_steps_total:,} moves done"
         print(f"training {experiment.learner} in {folder}: {done}\n{memory}", flush=True)
         return outputs
-
-    def __enter__(self) -> "TrainingRun":
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
