@@ -1,10 +1,14 @@
-"""Small runs: configs of both learners, for tests that train them in processes of their own, and a trained folder."""
+"""Small runs: configs of both learners, for tests that train them in processes of their own, and their rows."""
 
+import subprocess
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from launch.cli import main
+from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 
 NTUPLE = """\
 learner: ntuple
@@ -47,3 +51,18 @@ def train_in(folder: Path, config: str, *commands: str) -> Path:
         for command in ("train trained.yaml", *commands):
             assert main(command.split()) == 0, command
     return folder
+
+
+def rows_without_times(run: Path) -> list[dict[str, float]]:
+    """Return the rows of metrics that another run must repeat: without hours and speeds."""
+    names = ("wall_hours", "perf/", "eval/moves_per_second")
+    return [{name: row[name] for name in row if not name.startswith(names)} for row in read_metrics(run)]
+
+
+def wait_for_rows(running: Sequence["subprocess.Popen[str]"], run: Path, rows: int, seconds: float = 600) -> None:
+    """Wait until the processes of a run, none of which may end, have written so many rows."""
+    deadline = time.monotonic() + seconds  # compiling takes most of it
+    while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
+        assert all(process.poll() is None for process in running), [process.communicate() for process in running]
+        assert time.monotonic() < deadline
+        time.sleep(0.001)

@@ -81,15 +81,9 @@ class Against:
 def find_against(
     asked: AgainstOptions, path: str, board: tuple[str, int, int], own: tuple[Path, Experiment] | None
 ) -> Against:
-    """Return the adversary that is asked for.
+    """Return the adversary that is asked for; UserError if there is none, or no values for it on this board.
 
-    Args:
-        path: of the player.
-        board: game, rows and columns.
-        own: the player's checkpoint and its experiment; None: it has none.
-
-    Raises:
-        UserError: there is no such opponent, or no values for it on this board.
+    `path` and `board` (game, rows, columns) are the player's; `own` is its checkpoint and experiment, if it has one.
     """
     try:
         opponent = opponent_of(asked.opponent, find_game(*board))

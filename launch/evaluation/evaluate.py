@@ -27,7 +27,6 @@ from launch.evaluation.result import (
     report,
     report_games,
     result_names,
-    save_result,
     write_outputs,
 )
 from launch.evaluation.search_options import SearchOptions
@@ -35,6 +34,7 @@ from launch.evaluation.seeds import BASELINE_SEED, check_seed, final_evaluation_
 from launch.experiment.checkpoints import run_folder_of
 from launch.experiment.experiment import MOST_GAMES
 from launch.experiment.interfaces import Player
+from launch.files import write_json
 from launch.progress import GamesText, progress_line
 from launch.signals import StopSignals
 from ntuple.core.interfaces import Games
@@ -82,7 +82,7 @@ class PlayerEvaluation(NamedTuple):
         result = self._report(games) | write_outputs(outputs, source.board, self.measures, logged)
         if checkpoint and run_folder and not outputs.part:
             try:
-                save_result(result, self.result_file(run_folder, checkpoint, player))
+                write_json(self.result_file(run_folder, checkpoint, player), result)
             except OSError as error:
                 warn(f"the result is not kept: cannot write to {run_folder / FOLDER}: {error.strerror}")
         return result
@@ -160,10 +160,10 @@ class PlayerEvaluation(NamedTuple):
         source = self.source
         if source.checkpoint and source.search:
             _, experiment, state = source.checkpoint
-            return report(games, experiment, state, self.evaluation, source.search)[1]
+            return report(games, experiment, state, self.evaluation, source.search)
         setting = source.setting
         title = f"{source.path} ({setting['search']})" if setting["search"] != source.path else source.path
-        return report_games(games, self.evaluation, f"{title} on {source.board}", setting)[1]
+        return report_games(games, self.evaluation, f"{title} on {source.board}", setting)
 
 
 def prepare_path(

@@ -1,29 +1,34 @@
 """The result of an evaluation: its JSON file in the run folder, its printed report, and the optional outputs."""
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_of
-from launch.evaluation.result_checks import wrong_entries
 from launch.evaluation.search_options import SearchChoice
-from launch.evaluation.summary import Summary, histograms, statistics_block, summarize, summary_line
+from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line
 from launch.experiment import registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
 from launch.experiment.machine_info import command_line, machine, project_version
-from launch.files import write_json, write_text
+from launch.files import write_text
 from ntuple.core.games.game_2048 import GAME_2048
+from ntuple.core.games.known import GAMES
 from ntuple.core.interfaces import Games
 
 if TYPE_CHECKING:
+    from launch.evaluation.records.endgame_loss import EndgameLosses
     from launch.evaluation.records.game_log import LoggedGame
+    from launch.evaluation.records.regret import Regret
 
 FOLDER = "evaluations"
 
@@ -86,17 +91,7 @@ def check_new_file(file: Path, option: str) -> None:
         raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
 
 
-class Measured(Protocol):
-    """What the moves of games lose."""
-
-    def line(self) -> str:
-        """Return it as text."""
-
-    def record(self) -> dict[str, Any]:
-        """Return it as entries of a result file."""
-
-
-Measure = Callable[[Sequence["LoggedGame"]], Measured]
+Measure = Callable[[Sequence["LoggedGame"]], "Regret | EndgameLosses"]  # of what the moves of games lose
 
 
 def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) -> list[Measure]:
@@ -139,8 +134,8 @@ def write_outputs(
 
 def report(
     games: Games, experiment: Experiment, state: State, evaluation: Evaluation, search: SearchChoice
-) -> tuple[Summary, dict[str, Any]]:
-    """Print the report of an evaluated checkpoint; return its summary, and the result that `save_result` writes."""
+) -> dict[str, Any]:
+    """Print the report of an evaluated checkpoint; return the content of its result file."""
     settings = experiment.settings
     record = {
         "run": experiment.run.name,
@@ -159,17 +154,14 @@ def report(
     if record.get("training_start", "normal") != "normal":
         trained += f" with start.kind={record['training_start']}"
     heading = f"{experiment.run.name} ({experiment.learner}, {search.name}) after {trained}"
-    summary, result = report_games(games, evaluation, heading, {"board": board_of(settings), **search.record()})
-    return summary, record | result
+    return record | report_games(games, evaluation, heading, {"board": board_of(settings), **search.record()})
 
 
-def report_games(
-    games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]
-) -> tuple[Summary, dict[str, Any]]:
-    """Print the statistics of games below `heading`; return their summary, and a result without entries of a run."""
+def report_games(games: Games, evaluation: Evaluation, heading: str, setting: dict[str, Any]) -> dict[str, Any]:
+    """Print the statistics of games below `heading`; return a result without entries of a run."""
     summary = summarize(games)
     print(f"{heading}\n{statistics_block(games)}\n{summary_line(summary)}, seed {evaluation.seed}", flush=True)
-    result = {
+    return {
         **setting,
         "seed": evaluation.seed,
         **summary._asdict(),
@@ -180,17 +172,53 @@ def report_games(
         "command": command_line(),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    return summary, result
 
 
-def save_result(result: dict[str, Any], file: Path) -> None:
-    """Write a result file, and make its folder if needed; OSError if it cannot be written."""
-    file.parent.mkdir(exist_ok=True)
-    write_json(file, result)
+def _model(**kinds: Any) -> type[BaseModel]:
+    """Return a model of JSON objects. Text is no number, and neither are true and false; bounds refuse NaN too.
+
+    An object may lack entries, and have others.
+    """
+    fields: Any = {name: (kind, None) for name, kind in kinds.items()}
+    return create_model("Entries", __config__=ConfigDict(strict=True), **fields)
+
+
+def _with_goals(reach: dict[str, float]) -> dict[str, float]:
+    """Refuse rates that lack a goal of every game."""
+    if not any(reach.keys() >= set(map(str, game.goals)) for game in GAMES.values()):
+        raise ValueError("not the rates of a game")
+    return reach
+
+
+LARGEST = 2**100  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
+Whole = Annotated[int, Field(ge=0, le=LARGEST)]
+Amount = Annotated[float, Field(ge=0, le=LARGEST)]
+Score = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Board = Annotated[str, Field(pattern=rf"^(({'|'.join(map(re.escape, GAMES))}) )?[1-4]x[1-4]$")]
+Reach = Annotated[dict[str, Annotated[float, Field(ge=0, le=1)]], AfterValidator(_with_goals)]
+Tile = Annotated[str, Field(pattern="^[0-9]{1,30}$")]
+ScoreBin = Annotated[str, Field(pattern="^[0-9]{1,3}$")]  # of a score below 2^(1000 / SCORE_BINS)
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
+
+# What the entries of a result file are, so that a damaged file is named before its numbers are used.
+RESULT = _model(
+    **dict.fromkeys(("run", "group", "learner", "search", "machine", "command"), str),
+    **dict.fromkeys(("training_seed", "seed", "env_steps", "training_games", "updates", "score_max"), Whole),
+    **dict.fromkeys(("score_mean", "score_low", "score_high", "score_median"), Score),
+    **dict.fromkeys(("wall_hours", "moves_mean", "seconds"), Amount),
+    board=Board,
+    judged=dict,
+    games=Annotated[int, Field(ge=2, le=LARGEST)],  # one game has no interval
+    max_tiles=Annotated[dict[Tile, Count], Field(min_length=1)],
+    moves_per_second=Annotated[float, Field(ge=1e-9, le=LARGEST)],
+    reach=Reach,
+    score_bins=Annotated[dict[ScoreBin, Count], Field(min_length=1)],
+    search_config=_model(z=Score),
+)
 
 
 def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
-    """Read a result file and check its entries (result_checks.py); UserError names a wrong or missing one."""
+    """Read a result file and check its entries; UserError names a wrong or missing one."""
     try:
         result = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -201,8 +229,13 @@ def read_result(file: Path, keys: Sequence[str]) -> dict[str, Any]:
     missing = [key for key in keys if not isinstance(result, dict) or key not in result]
     if missing:
         raise UserError(f"{file}, line 1: not an evaluation, it has no {missing[0]}; delete it and evaluate again")
-    if wrong := wrong_entries(result):
-        raise UserError(f"{file}: its {wrong[0]} is not that of an evaluation; delete the file and evaluate again")
+    try:
+        RESULT.model_validate(result)
+    except ValidationError as error:
+        wrong = error.errors()[0]["loc"][0]
+        raise UserError(
+            f"{file}: its {wrong} is not that of an evaluation; delete the file and evaluate again"
+        ) from error
     return dict(result)
 
 

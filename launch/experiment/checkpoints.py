@@ -111,12 +111,8 @@ def find_checkpoint(path: Path, set_aside: bool = False) -> Path:
     """Return the checkpoint that a path names: the checkpoint itself, or the newest good one of a run.
 
     A word that names no run may be the name of a network of the package (launch/trained). Of a run, a damaged
-    checkpoint gives a warning, and the one before it is tried.
-
-    Args:
-        path: the checkpoint, or the run's folder.
-        set_aside: rename damaged checkpoints to <env_steps>.damaged when a good one is found, so that they no longer
-            count as checkpoints. If false, nothing on the disk changes.
+    checkpoint gives a warning, and the one before it is tried. With `set_aside` damaged ones are renamed to
+    <env_steps>.damaged when a good one is found, so that they no longer count; else nothing on the disk changes.
 
     Raises:
         UserError: there is no checkpoint, or no good one.

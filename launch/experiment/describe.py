@@ -14,15 +14,9 @@ from ntuple.core.settings import Key, full_condition, keys_of
 
 
 def describe(target: str, overrides: Sequence[str], as_json: bool) -> None:
-    """Print all keys of a learner with their defaults, or of an experiment with their values.
+    """Print all keys of a learner with their defaults, or of an experiment with overrides with their values.
 
-    Args:
-        target: name of a learner, or path of a config, a run or a checkpoint.
-        overrides: "key=value", which change the experiment.
-        as_json: print all keys as one JSON object in the last line, too.
-
-    Raises:
-        UserError: the config cannot be read.
+    `target` is the name of a learner, or the path of a config, a run or a checkpoint.
     """
     if target in registry.LEARNERS and not overrides:
         learner = target

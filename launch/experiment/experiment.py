@@ -134,16 +134,9 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def override_settings(name: str, settings: T, overrides: Sequence[str], place: str) -> T:
-    """Return settings with overrides, and warn about overrides without effect.
+    """Return settings with overrides "name.field=value", and warn about overrides without effect.
 
-    Args:
-        name: name of the settings, such as "search".
-        settings: of a `Settings` class.
-        overrides: "name.field=value".
-        place: label in the error message if no override is at fault.
-
-    Raises:
-        UserError: a key is unknown or a value is wrong; the message names it.
+    UserError names a wrong key or value, and `place` if no override is at fault.
     """
     _check_words(overrides, f"{name}.key=value")
     for override in overrides:

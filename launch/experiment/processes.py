@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -30,14 +31,11 @@ NUM_PROCESSES, PROCESS_ID, ADDRESS = "JAX_NUM_PROCESSES", "JAX_PROCESS_ID", "JAX
 COUNTS = (NUM_PROCESSES, "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
-class Processes:
+class Processes(AbstractContextManager["Processes"]):
     """A single process: it is the first, its values are those of all, and it never waits."""
 
     is_first = True
     is_alone = True
-
-    def __enter__(self) -> "Processes":
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -52,16 +52,9 @@ def memory(name: str, config: "LearnerConfig") -> dict[str, int]:
 
 
 def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig | None") -> None:
-    """Let a new learner begin with the network of a checkpoint or of a file: `LearnerSpec.begin_from`.
+    """Let a new learner begin with a stored network: `LearnerSpec.begin_from`; UserError if it does not fit.
 
-    Args:
-        name: of the learner; its spec has `begin_from`.
-        learner: at the start of its training.
-        path: folder of a checkpoint of the same learner, or a file with a suffix of `LearnerSpec.network_files`.
-        config: of the checkpoint; None for a file.
-
-    Raises:
-        UserError: the network cannot be read or does not fit.
+    The path is a checkpoint of the same learner, with its config, or a file of `LearnerSpec.network_files`, with None.
     """
     spec = spec_of(name)
     with _user_errors(f"run.begin_from = {path}: "):
@@ -71,15 +64,9 @@ def begin_from(name: str, learner: "Learner", path: Path, config: "LearnerConfig
 def diagnose(
     name: str, folder: Path, config: "LearnerConfig", boards: int, depth: int, seed: int, say: Callable[[str], None]
 ) -> "dict[str, np.ndarray]":
-    """Measure the learned model of a checkpoint by `LearnerSpec.diagnose`, which the learner's spec must have.
+    """Return numbers at depths 0 ... `depth` by name, which `LearnerSpec.diagnose` measures in a checkpoint.
 
-    `say` is called from time to time with what is done now.
-
-    Returns:
-        Numbers at depths 0 ... `depth`, by name.
-
-    Raises:
-        UserError: the checkpoint does not fit the config.
+    `say` is called from time to time with what is done now. UserError if the checkpoint does not fit the config.
     """
     spec = spec_of(name)
     with _user_errors(f"{folder}: "):
@@ -88,17 +75,9 @@ def diagnose(
 
 
 def restore_player(name: str, folder: Path, config: "LearnerConfig", kind: str, search: Any) -> "Player":
-    """Load the player alone from a checkpoint.
+    """Load the player alone from a checkpoint; UserError if it does not fit the config.
 
-    Args:
-        name: of the learner.
-        folder: of the checkpoint.
-        config: of the checkpoint.
-        kind: of search, a key of `LearnerSpec.players`.
-        search: SearchConfig, MCTSConfig, ExpectimaxConfig or NetworkExpectimaxConfig; None for the kind 1ply.
-
-    Raises:
-        UserError: the checkpoint does not fit the config.
+    `kind` is a key of `LearnerSpec.players`, `search` the config of its search, None for 1ply.
     """
     spec = spec_of(name)
     load = _load(spec.players[kind], plays_on_jax(name, kind))

@@ -55,18 +55,16 @@ class Ownership:
 
     def begin(self) -> None:
         """Write process.json: from now on the end of this process is the end of the run's training."""
-        self._process = this_process()
-        self._write()
+        self._write(this_process())
 
     def end(self, exit_code: int, line: str = "") -> None:
         """Note how the training ended."""
         if self._process is not None:
-            self._process = replace(self._process, ended=_now(), exit_code=exit_code, line=line)
-            self._write()
+            self._write(replace(self._process, ended=_now(), exit_code=exit_code, line=line))
 
-    def _write(self) -> None:
-        assert self._process is not None
-        write_json(self._folder / PROCESS_FILE, asdict(self._process))
+    def _write(self, process: RunProcess) -> None:
+        self._process = process
+        write_json(self._folder / PROCESS_FILE, asdict(process))
 
 
 @contextmanager

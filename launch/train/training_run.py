@@ -3,14 +3,14 @@
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 
 from launch.errors import DivergedError, UserError, warn
 from launch.evaluation.boards.notation import game_of
 from launch.evaluation.loading import LoadedPlayer
-from launch.evaluation.result import Evaluation, prepare_folder, report, save_result
+from launch.evaluation.result import Evaluation, prepare_folder, report
 from launch.evaluation.seeds import training_evaluation_seed
 from launch.evaluation.summary import summarize, value_metrics
 from launch.experiment import checkpoints, registry
@@ -21,7 +21,7 @@ from launch.experiment.machine_info import project_version, record_environment
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import MetricsFile, drop_rows_after
 from launch.experiment.processes import Processes
-from launch.files import write_text
+from launch.files import write_json, write_text
 from launch.memory import check_memory
 from launch.signals import StopSignals
 from launch.train.game_picture import draw_game_of, picture_file
@@ -31,7 +31,7 @@ from launch.train.wandb_sink import WandbSink
 from ntuple.core.interfaces import Games, Watch
 
 
-class TrainingRun:
+class TrainingRun(AbstractContextManager["TrainingRun"]):
     """One learner in training, with its run folder, its metrics and its clock."""
 
     def __init__(self, experiment: Experiment, checkpoint: Path | None, processes: Processes) -> None:
@@ -71,9 +71,6 @@ class TrainingRun:
         done = f"{self.env_steps:,} of {self._learner.env_steps_total:,} moves done"
         print(f"training {experiment.learner} in {folder}: {done}\n{memory}", flush=True)
         return outputs
-
-    def __enter__(self) -> "TrainingRun":
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -133,8 +130,7 @@ class TrainingRun:
         run = self._experiment.run
         played = self._play(Evaluation(run.evaluation_games, training_evaluation_seed(run.seed)), stop)
         if played is not None:
-            games, probes = played
-            self._display.update(self._record({**summarize(games).metrics(), **value_metrics(games), **probes}))
+            self._display.update(self._record(_evaluation_metrics(*played)))
         if self._processes.of_first(lambda: played is not None):
             self._evaluated_env_steps = self.env_steps
 
@@ -147,12 +143,11 @@ class TrainingRun:
         played = self._play(evaluation, stop)
         self._display.close()
         if played is not None:
-            games, probes = played
             search = own_search(self._experiment)
-            summary, record = report(games, self._experiment, self._state(), evaluation, search)
+            result = report(played[0], self._experiment, self._state(), evaluation, search)
             # The row comes first: the file means that the run is finished.
-            self._record({**summary.metrics(), **value_metrics(games), **probes})
-            save_result(record, evaluation.file(self._folder, self.env_steps, search.name))
+            self._record(_evaluation_metrics(*played))
+            write_json(evaluation.file(self._folder, self.env_steps, search.name), result)
 
     def save_is_due(self) -> bool:
         """Return whether `save_minutes` have passed since the last checkpoint, by the clock of the first process."""
@@ -257,6 +252,11 @@ def _play_with_probes(learner: Learner, evaluation: Evaluation, probe_games: int
         for name, player in learner.probes().items():
             probes |= _probe_metrics(name, player.play(probe_games, evaluation.seed), games)
     return games, probes
+
+
+def _evaluation_metrics(games: Games, probes: Row) -> Row:
+    """Return the row of an evaluation: the metrics eval/*, and those of its probes."""
+    return {**summarize(games).metrics(), **value_metrics(games), **probes}
 
 
 def _probe_metrics(name: str, probe: Games, games: Games) -> dict[str, float]:

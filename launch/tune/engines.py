@@ -12,7 +12,7 @@ from launch.jobs.cluster import SLURM, ClusterConfig
 from launch.jobs.local import POLL_SECONDS, Launcher, open_launcher
 from launch.jobs.plan import PlannedRun
 from launch.jobs.tasks import PlannedTask
-from launch.signals import STOPPED, StopSignals
+from launch.signals import StopSignals
 from launch.train.run_process import read_process
 
 Outcome = Literal["finished", "stopped", "failed"]
@@ -144,7 +144,7 @@ class SlurmEngine:
         if run.output.resolve() in self._queue or run.is_running():
             return None
         process = read_process(run.folder)
-        if process is None or process.exit_code == STOPPED:
+        if process is None or process.is_stopped:
             return "stopped"
         return "finished" if process.exit_code == 0 else "failed"  # 0: its last files are not visible here yet
 

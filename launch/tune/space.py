@@ -11,7 +11,7 @@ from launch.jobs.plan import axes_of
 LOG = ":log"
 DIGITS = 4  # significant digits of a value that is tried
 _EXACT = ".15g"  # 1.0 is written 1
-_NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+-]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})({LOG})?")
 
 Value = str | int | float
@@ -129,7 +129,6 @@ def _range(word: str, text: str) -> Range | None:
         return Range(low, high, is_log)
     if ".." in text and not re.search(r"[\[{'\"/]", text):
         raise UserError(f"{word}: cannot read the range; give LOW..HIGH, or LOW..HIGH{LOG}, such as 0.001..1{LOG}")
-
     return None
 
 

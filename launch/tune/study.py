@@ -37,16 +37,9 @@ class Study:
     """See the module. Trials are numbered from 0."""
 
     def __init__(self, file: Path, space: Space, experiment: Mapping[str, Any], sampling: Sampling) -> None:
-        """Open a study, or make it.
+        """Open a study, or make it; UserError if it was made for another space or experiment.
 
-        Args:
-            file: the journal; its name is the name of the study.
-            space: what is searched.
-            experiment: flat values of the experiment without what is searched, by key.
-            sampling: how trials are chosen.
-
-        Raises:
-            UserError: the study was made for another space or experiment.
+        The file is its journal, whose name is that of the study; `experiment` has the values by dotted key.
         """
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -97,17 +90,9 @@ class Study:
         last = self.trials()[number].last_step
         return last is not None and last < POINTS and bool(trial.should_prune())
 
-    def finish(self, number: int, score: float) -> None:
-        """End a trial with its score."""
-        self._study.tell(number, score)
-
-    def prune(self, number: int) -> None:
-        """End a trial that was pruned."""
-        self._study.tell(number, state=TrialState.PRUNED)
-
-    def fail(self, number: int) -> None:
-        """End a trial whose run has failed."""
-        self._study.tell(number, state=TrialState.FAIL)
+    def tell(self, number: int, state: TrialState, score: float | None = None) -> None:
+        """End a trial: finished with its score, pruned, or failed."""
+        self._study.tell(number, score, state)
 
     def _trial(self, number: int) -> optuna.trial.Trial:
         return optuna.trial.Trial(self._study, self.trials()[number]._trial_id)

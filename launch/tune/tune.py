@@ -186,7 +186,7 @@ class _Loop:
             run = self._plan(dict(trial.params))
         except (KeyError, LaunchError) as error:  # killed while the values were chosen; or they exclude each other
             warn(f"trial {trial.number} has failed: {error}")
-            self._study.fail(trial.number)
+            self._study.tell(trial.number, TrialState.FAIL)
             return
         self._study.name_run(trial.number, run.name)
         same = [other for other in self._study.trials() if other.user_attrs.get(RUN) == run.name]
@@ -244,12 +244,7 @@ class _Loop:
         return True
 
     def _tell(self, number: int, state: TrialState, score: float | None) -> None:
-        if score is not None:
-            self._study.finish(number, score)
-        elif state is TrialState.PRUNED:
-            self._study.prune(number)
-        else:
-            self._study.fail(number)
+        self._study.tell(number, state, score)
         print(f"trial {number}: {STATES[state] if score is None else f'{score:,.0f}'}", flush=True)
 
 

@@ -134,15 +134,6 @@ def test_a_mistake_has_one_line(run: Path):
         assert "--" not in str(raised.value)
 
 
-def test_a_command_says_the_same_mistake_in_its_own_words(run: Path, mistake):
-    for words, line in (
-        (["evaluate", str(run), "--plies", "2"], "--plies 2 is of expectimax; add --search expectimax"),
-        (["evaluate", str(run), "--seed", "-1"], "--seed is -1; give 0 to 4294967295"),
-        (["solve", "--board", "2x2", "--until", "16", "--tile", "32"], "ends with --until 16, so --tile 32 is out"),
-    ):
-        assert line in mistake(*words)
-
-
 PLAYER = muzero2048.load("random", board="2x3")
 WRONG_TYPES = [
     (lambda: muzero2048.load(5), "path is 5; give text or a path"),

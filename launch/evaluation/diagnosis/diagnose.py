@@ -66,7 +66,7 @@ def _values(
     source: PlayerSource, checkpoint: Checkpoint, games: int, solution: Path | None, seed: int
 ) -> dict[str, object]:
     """Print the values against returns; return them as an entry of JSON."""
-    from launch.evaluation.diagnosis.values import print_values, value_positions, values_json
+    from launch.evaluation.diagnosis.values import report_values, value_positions
     from launch.evaluation.records.regret import load_solution  # needs numba, as the games do
 
     solved = load_solution(solution, source.game, source.rows, source.columns) if solution else None
@@ -76,5 +76,4 @@ def _values(
         found = value_positions(loaded, games, seed, discount, solved)
     except ValueError as error:
         raise UserError(f"{checkpoint.folder}: {error}") from error
-    print_values(found, discount)
-    return values_json(found, discount)
+    return report_values(found, discount)

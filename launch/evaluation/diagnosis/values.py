@@ -119,28 +119,26 @@ def returns(game: Game, discount: float) -> Floats:
     return gain
 
 
-def print_values(found: ValuedPositions, discount: float) -> None:
-    """Print the tables in 80 columns."""
+def report_values(found: ValuedPositions, discount: float) -> dict[str, object]:
+    """Print the tables in 80 columns; return them as an entry of JSON. Exact figures are NaN without a solution."""
+    tables, correlation = found.tables(), found.correlation(found.value)
+    of_exact = float("nan") if found.exact is None else found.correlation(found.exact)
     print(f"values of {len(found.lengths)} games, mean score {found.scores.mean():,.0f}, discount {discount:g}")
     print("V: value of the move made, G: return, +-: half the 95% interval of G - V")
-    for name, groups in found.tables().items():
+    for name, groups in tables.items():
         ends = " (known only at the end: V cannot be G here)" if name == "tenth" else ""
         print(f"by {name}{ends}")
         for heading, field in (("", "key"), ("V", "value"), ("G", "gain"), ("+-", "interval"), ("exact", "exact")):
             numbers = [getattr(group, field) for group in groups]
             if not np.isnan(numbers).all():
                 print(f"{heading:>6}" + "".join(f"{number:>7.0f}" for number in numbers))
-    exact = "" if found.exact is None else f"; of the exact value and G {found.correlation(found.exact):.2f}"
-    print(f"correlation at one position of each game: of V and G {found.correlation(found.value):.2f}{exact}")
-
-
-def values_json(found: ValuedPositions, discount: float) -> dict[str, object]:
-    """Return the tables and correlations as an entry of JSON; without a solution the exact figures are NaN."""
+    exact = "" if found.exact is None else f"; of the exact value and G {of_exact:.2f}"
+    print(f"correlation at one position of each game: of V and G {correlation:.2f}{exact}")
     return {
         "games": len(found.lengths),
         "score_mean": float(found.scores.mean()),
         "discount": discount,
-        "correlation": found.correlation(found.value),
-        "exact_correlation": float("nan") if found.exact is None else found.correlation(found.exact),
-        "tables": {name: [group._asdict() for group in groups] for name, groups in found.tables().items()},
+        "correlation": correlation,
+        "exact_correlation": of_exact,
+        "tables": {name: [group._asdict() for group in groups] for name, groups in tables.items()},
     }

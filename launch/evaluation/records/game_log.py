@@ -17,8 +17,8 @@ import os
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -48,7 +48,7 @@ class LoggedGame(NamedTuple):
     record: str  # notation of launch/evaluation/records/record.py
 
 
-class GameLog:
+class GameLog(AbstractContextManager["GameLog"]):
     """The finished games of one evaluation, in memory and in a file that this process locks until `close`."""
 
     def __init__(self, path: Path | None, header: dict[str, Any], part: Part = WHOLE, game: Game = GAME_2048) -> None:
@@ -72,12 +72,7 @@ class GameLog:
             self.close()
             raise
 
-    def __enter__(self) -> "GameLog":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

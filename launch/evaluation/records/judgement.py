@@ -17,16 +17,8 @@ from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.game import replay_check
 from ntuple.game.any_game import make_game_rules
 
-_FAULTS = {
-    replay_check.ILLEGAL: Kind.ILLEGAL,
-    replay_check.AFTER_END: Kind.AFTER_END,
-    replay_check.OFF_BOARD: Kind.OFF_BOARD,
-    replay_check.OCCUPIED: Kind.OCCUPIED,
-    replay_check.PLACE: Kind.PLACE,
-    replay_check.TILE: Kind.TILE,
-    replay_check.HINT: Kind.HINT,
-    replay_check.REWARD: Kind.REWARD,
-}
+# The kernel numbers its faults under the names of the kinds.
+_FAULTS = {getattr(replay_check, kind.name): kind for kind in Kind if hasattr(replay_check, kind.name)}
 
 
 class Judgement(NamedTuple):

@@ -65,7 +65,8 @@ def load_solution(path: Path, game: str, rows: int, columns: int) -> Solution:
         solved = board_name(solution.rows, solution.columns, solution.game)
         raise UserError(f"{path}: a solution of {solved}, but the games are of {board}; {remedy}")
     if solution.until <= LEVELS:
-        raise UserError(f"{path}: of a game that ends with {1 << solution.until}; solve again without --until")
+        end = solution.definition.tiles[solution.until]
+        raise UserError(f"{path}: of a game that ends with {end}; solve again without --until")
     return solution
 
 

@@ -19,7 +19,7 @@ Shapes: `T` spawns, `N` cells, `C` classes, `K` kinds of what is drawn: tiles, o
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -34,6 +34,8 @@ from ntuple.core.games.definition import HINT_BITS, Game
 PRIOR = 10.0  # spawns of each class that are taken as seen and expected at first
 FAR = 3  # the largest distance that is told apart from larger ones
 
+Shape = tuple[int, int]  # rows and columns of the board
+
 
 class Outcomes(NamedTuple):
     """Spawns in the classes of a test."""
@@ -47,7 +49,7 @@ class Test(NamedTuple):
 
     name: str
     classes: tuple[str, ...]
-    divide: Callable[[Game, Spawned, int], Outcomes]  # (game, spawns, columns of the board)
+    divide: Callable[[Game, Spawned, Shape], Outcomes]
 
 
 class Finding(NamedTuple):
@@ -84,7 +86,7 @@ class SpawnLaw:
         """Bet on the spawns of one more game."""
         self.spawns += len(spawned.cells)
         for tally in self._tallies:
-            tally.add(tally.test.divide(self.game, spawned, self.columns))
+            tally.add(tally.test.divide(self.game, spawned, (self.rows, self.columns)))
 
     def findings(self) -> list[Finding]:
         """Return the result of each test."""
@@ -145,9 +147,9 @@ def _by_cell(classes: UInt8[np.ndarray, "T N"], count: int, spawned: Spawned) ->
 def _drawn(game: Game, spawned: Spawned) -> Outcomes:
     """Return the law of what is drawn, [T, K], and what was: a tile, or in a game with hints the next hint."""
     if game.bag is None:
-        levels = [level for level, _ in game.spawns]
+        levels = [level for level, _ in game.spawns]  # in rising order
         law = np.array([chance for _, chance in game.spawns])
-        return Outcomes(np.broadcast_to(law, (len(spawned.levels), len(law))), _index(levels, spawned.levels))
+        return Outcomes(np.broadcast_to(law, (len(spawned.levels), len(law))), np.searchsorted(levels, spawned.levels))
     counts = [(spawned.draws >> HINT_BITS * kind) & ((1 << HINT_BITS) - 1) for kind in range(1, game.bag.kinds + 1)]
     left = np.stack(counts, axis=1).astype(np.float64)
     law = left / left.sum(axis=1, keepdims=True)
@@ -156,13 +158,6 @@ def _drawn(game: Game, spawned: Spawned) -> Outcomes:
         share = np.where(largest >= game.bag.bonus_from, float(game.bag.bonus_share), 0.0)[:, None]
         law = np.concatenate([(1.0 - share) * law, share], axis=1)
     return Outcomes(law, spawned.hints - 1)
-
-
-def _index(levels: Sequence[int], found: Int64[np.ndarray, " T"]) -> Int64[np.ndarray, " T"]:
-    """Return the index of each found level in a list."""
-    place = np.zeros(max(levels) + 1, np.int64)
-    place[list(levels)] = np.arange(len(levels))
-    return place[found]
 
 
 def _by_draw(groups: Int64[np.ndarray, " T"], count: int, drawn: Outcomes) -> Outcomes:
@@ -180,64 +175,60 @@ def _distances(rows: int, columns: int) -> Int64[np.ndarray, "N N"]:
     return np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
 
 
-def _shape(spawned: Spawned, columns: int) -> tuple[int, int]:
-    return spawned.afterstates.shape[1] // columns, columns
-
-
-def _cell(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _cell(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     boards = spawned.afterstates
     return _by_cell(np.broadcast_to(np.arange(boards.shape[1], dtype=np.uint8), boards.shape), boards.shape[1], spawned)
 
 
-def _from_last(game: Game, spawned: Spawned, columns: int) -> Outcomes:
-    steps = np.minimum(_distances(*_shape(spawned, columns))[spawned.last[0]], FAR)
+def _from_last(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
+    steps = np.minimum(_distances(*shape)[spawned.last[0]], FAR)
     return _by_cell(steps.astype(np.uint8), FAR + 1, spawned)
 
 
-def _from_largest(game: Game, spawned: Spawned, columns: int) -> Outcomes:
-    boards, steps = spawned.afterstates, _distances(*_shape(spawned, columns))
+def _from_largest(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
+    boards, steps = spawned.afterstates, _distances(*shape)
     largest = boards == boards.max(axis=1, keepdims=True)
     nearest = np.where(largest[:, :, None], steps[None], steps.max()).min(axis=1)
     return _by_cell(np.minimum(nearest, FAR).astype(np.uint8), FAR + 1, spawned)
 
 
-def _from_wall(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _from_wall(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     """Count the cells from the wall towards which the move went."""
-    rows, columns = _shape(spawned, columns)
+    rows, columns = shape
     row, column = np.divmod(np.arange(rows * columns), columns)
     towards = {"U": row, "R": columns - 1 - column, "D": rows - 1 - row, "L": column}
     places = np.stack([towards[letter] for letter in ACTIONS])[spawned.actions]
     return _by_cell(places.astype(np.uint8), max(rows, columns), spawned)
 
 
-def _between(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _between(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     """Count the tiles beside an empty cell."""
-    beside = (_distances(*_shape(spawned, columns)) == 1).astype(np.float64)
+    beside = (_distances(*shape) == 1).astype(np.float64)
     tiles = (spawned.afterstates > 0) @ beside
     return _by_cell(tiles.astype(np.uint8), 5, spawned)
 
 
-def _draw(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _draw(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     return _by_draw(np.zeros(len(spawned.levels), np.int64), 1, _drawn(game, spawned))
 
 
-def _after_draw(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _after_draw(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     """Group by the draw before: the last tile, or the hint that told this tile."""
     drawn, (_, levels, hints) = _drawn(game, spawned), spawned.last
-    before = hints - 1 if game.bag else _index([level for level, _ in game.spawns], levels)
+    before = hints - 1 if game.bag else np.searchsorted([level for level, _ in game.spawns], levels)
     return _by_draw(before, drawn.expected.shape[1], drawn)
 
 
-def _after_move(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _after_move(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     return _by_draw(spawned.actions.astype(np.int64), 4, _drawn(game, spawned))
 
 
-def _by_empty(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _by_empty(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     empty = (spawned.afterstates == 0).sum(axis=1)
     return _by_draw(np.minimum(empty, 8).astype(np.int64), 9, _drawn(game, spawned))
 
 
-def _bonus_tile(game: Game, spawned: Spawned, columns: int) -> Outcomes:
+def _bonus_tile(game: Game, spawned: Spawned, shape: Shape) -> Outcomes:
     """Count the levels of bonus tiles."""
     assert game.bag is not None
     hinted = (spawned.draws & ((1 << HINT_BITS) - 1)) == game.bonus_hint

@@ -94,6 +94,5 @@ def test_the_leaderboard_leaves_them_out(
         ),
     ],
 )
-def test_mistakes_are_one_line(run: str, capsys: pytest.CaptureFixture[str], words: str, says: str) -> None:
-    assert main(["evaluate", *words.replace("RUN", run).split(), "--games", "4"]) == 2
-    assert says.replace("RUN", run) in capsys.readouterr().err
+def test_mistakes_are_one_line(run: str, mistake: Callable[..., str], words: str, says: str) -> None:
+    assert says.replace("RUN", run) in mistake(f"evaluate {words.replace('RUN', run)} --games 4")

@@ -50,12 +50,6 @@ def test_a_signal_ends_games_that_are_not_kept(toy_yaml: Path, capfd, monkeypatc
     assert sorted(Path("runs/one/evaluations").iterdir()) == before
 
 
-def test_a_named_checkpoint_is_evaluated_not_the_newest(toy_yaml: Path, last_json):
-    main(["train", "toy.yaml"])
-    assert last_json("evaluate", "runs/one/checkpoints/90")["env_steps"] == 90
-    assert Path(f"runs/one/evaluations/90-1ply-1000games-seed{final_evaluation_seed(0)}.json").exists()
-
-
 @pytest.mark.parametrize(("name", "mean"), [("random", 19.66), ("greedy", 24.04)])
 def test_random_and_greedy_play_for_scale(last_json, name: str, mean: float):
     result = last_json("evaluate", name, "--board", "2x2", "--games", "20000")

@@ -50,30 +50,6 @@ def test_expectimax_keeps_its_games(run: str, last_json) -> None:
     assert file.read_text().count("\n") == 13  # no game was played again
 
 
-def test_a_kill_loses_no_game_and_repeats_none(run: str, last_json) -> None:
-    words = ["evaluate", run, "--search", "expectimax", "--plies", "6", "--games", "60"]
-    process = start("-m", "launch", *words)
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        files = list(Path(run, "evaluations").glob("*.jsonl"))
-        if files and files[0].read_text().count("\n") > 4:
-            break
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    with files[0].open("a") as file:
-        file.write('{"number": 59, "sco')  # a line that a crash cut off
-    before = files[0].read_text().splitlines()[1:-1]
-    assert len(before) >= 4
-    result = last_json(*words)
-    lines = files[0].read_text().splitlines()[1:]
-    assert lines[: len(before)] == before
-    assert sorted(json.loads(line)["number"] for line in lines) == list(range(60))
-    Path(run, "evaluations").rename("elsewhere")
-    whole = last_json(*words)
-    assert (whole["score_mean"], whole["moves_mean"]) == (result["score_mean"], result["moves_mean"])
-
-
 def test_records_of_any_player_are_right(run: str, last_json) -> None:
     by_mcts = [run, "--search", "mcts", "--simulations", "20"]
     for words in ([run], by_mcts, ["greedy", "--board", "2x3"], ["heuristic", "--board", "2x3"]):
@@ -132,16 +108,17 @@ def play_randomly(numbers: Iterable[int], seed: int) -> Iterator[PlayedGame]:
 
 def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
     path, scores = tmp_path / "games.jsonl", []
+    header = {"search_config": {"plies": 3, "limits": ((6, 2), (10, 1))}}
     for _ in range(2):
-        with GameLog(path, {"seed": 1}) as log:
+        with GameLog(path, header) as log:
             scores.append(play_missing(play_randomly, log, 5, 1).score.tolist())
     assert scores[0] == scores[1]
     for line in path.read_text().splitlines()[1:]:
         game = json.loads(line)
         judged = reference.judge(game["record"], 2, 2)
         assert (judged.score, judged.is_over) == (game["score"], True)
-    with pytest.raises(UserError, match="another evaluation"):
-        GameLog(path, {"seed": 2})
+    with pytest.raises(UserError, match="holds games of another evaluation"):
+        GameLog(path, {"search_config": {"plies": 3, "limits": ((6, 2),)}})
     whole = path.read_text()
     score = scores[0][2]
     other_score = whole.replace(f'"score": {score}', f'"score": {score + 4}', 1)
@@ -149,15 +126,7 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
         assert changed != whole
         path.write_text(changed)
         with pytest.raises(UserError, match="damaged"):
-            GameLog(path, {"seed": 1})
-
-
-def test_the_header_of_a_log_names_its_evaluation(tmp_path: Path) -> None:
-    path, search = tmp_path / "games.jsonl", {"plies": 3, "limits": ((6, 2), (10, 1))}
-    GameLog(path, {"search_config": search}).close()
-    GameLog(path, {"search_config": search}).close()
-    with pytest.raises(UserError, match="holds games of another evaluation"):
-        GameLog(path, {"search_config": search | {"limits": ((6, 2),)}})
+            GameLog(path, header)
 
 
 def test_a_file_in_use_is_refused(tmp_path: Path) -> None:
@@ -236,24 +205,32 @@ def test_parts_that_cannot_be(run: str, mistake) -> None:
     assert "add --keep" in mistake("evaluate random --games 4 --part 1/2")
 
 
-def test_a_signal_stops_and_the_same_command_goes_on(last_json) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_stop_loses_no_game_and_repeats_none(last_json, number: int) -> None:
     words = ["evaluate", "heuristic", "--board", "2x3", "--plies", "6", "--games", "80", "--keep", "kept.jsonl"]
-    process = start("-m", "launch", *words)
-    while process.poll() is None and not (
-        Path("kept.jsonl").exists() and Path("kept.jsonl").read_text().count("\n") > 3
-    ):
+    process, kept = start("-m", "launch", *words), Path("kept.jsonl")
+    deadline = time.monotonic() + 300
+    while not kept.exists() or kept.read_text().count("\n") < 5:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     out, error = process.communicate(timeout=60)
-    assert process.returncode == 75
-    assert error.strip() == "SIGTERM: keeping the finished games and stopping"
-    before = Path("kept.jsonl").read_text().splitlines()
-    assert out.splitlines()[-1] == "stopped; the finished games are in kept.jsonl, and the same command goes on"
-    assert 3 < len(before) < 80
+    if number == signal.SIGTERM:
+        assert process.returncode == 75
+        assert error.strip() == "SIGTERM: keeping the finished games and stopping"
+        assert out.splitlines()[-1] == "stopped; the finished games are in kept.jsonl, and the same command goes on"
+    with kept.open("a") as file:
+        file.write('{"number": 59, "sco')  # a line that a crash cut off
+    before = kept.read_text().splitlines()[:-1]
+    assert 5 <= len(before) < 80
     result = last_json(*words)
-    after = Path("kept.jsonl").read_text().splitlines()
-    assert after[: len(before)] == before
-    assert (len(after), result["games"]) == (81, 80)
+    lines = kept.read_text().splitlines()
+    assert lines[: len(before)] == before
+    assert sorted(json.loads(line)["number"] for line in lines[1:]) == list(range(80))
+    kept.unlink()
+    whole = last_json(*words)
+    assert (whole["score_mean"], whole["moves_mean"]) == (result["score_mean"], result["moves_mean"])
 
 
 def test_a_second_interrupt_ends_at_once_and_keeps_the_finished_games(run: str) -> None:

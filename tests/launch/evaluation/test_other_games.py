@@ -1,7 +1,6 @@
 """Trainings, evaluations, records and advice of other games on the command line, and what is for 2048 alone."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -68,10 +67,9 @@ def test_results_name_the_game_and_are_never_averaged(capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize("search", [["expectimax", "--plies", "2"], ["mcts", "--simulations", "20"]])
-def test_searches_play_other_games(search: list[str], capsys: pytest.CaptureFixture) -> None:
+def test_searches_play_other_games(search: list[str], last_json) -> None:
     for game in ("2584", "threes"):
-        assert main(["evaluate", f"runs/{game}", "--games", "2", "--json", "--search", *search]) == 0
-        result = json.loads(capsys.readouterr().out)
+        result = last_json("evaluate", f"runs/{game}", "--games", "2", "--search", *search)
         assert result["board"] == f"{game} 4x4"
         assert result["score_mean"] > 0
 
@@ -86,10 +84,9 @@ BOARDS = {
     "search",
     [[], ["--search", "expectimax"], pytest.param(["--search", "mcts", "--simulations", "50"], marks=pytest.mark.slow)],
 )
-def test_moves_are_valued(search: list[str], capsys: pytest.CaptureFixture) -> None:
+def test_moves_are_valued(search: list[str], last_json) -> None:
     for game, board in BOARDS.items():
-        assert main(["moves", f"runs/{game}", "--position", board, "--json", *search]) == 0
-        advice = json.loads(capsys.readouterr().out)
+        advice = last_json("moves", f"runs/{game}", "--position", board, *search)
         assert advice["position"] == board
         truth = {
             name: GAMES[game].move(parse_state(board, 4, 4, GAMES[game]), action)
@@ -137,34 +134,28 @@ def test_impossible_hints_are_refused(words: str, line: str, mistake) -> None:
 
 
 @pytest.mark.parametrize("game", ["2584", "threes"])
-def test_games_are_recorded_judged_and_kept(game: str, capsys: pytest.CaptureFixture) -> None:
-    words = ["evaluate", f"runs/{game}", "--games", "6", "--json"]
-    assert main([*words, "--records", f"{game}.txt", "--keep"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_games_are_recorded_judged_and_kept(game: str, last_json) -> None:
+    words = ["evaluate", f"runs/{game}", "--games", "6", "--keep"]
+    result = last_json(*words, "--records", f"{game}.txt")
     assert Path(f"{game}.txt").read_text().startswith(f"% board {game} 4x4\n")
-    assert main(["judge", f"{game}.txt", "--whole", "--json"]) == 0
-    judged = json.loads(capsys.readouterr().out)
+    judged = last_json("judge", f"{game}.txt", "--whole")
     assert (judged["board"], judged["correct"]) == (f"{game} 4x4", 6)
     assert (judged["score_mean"], judged["reach"]) == (result["score_mean"], result["reach"])
-    assert main([*words, "--keep"]) == 0  # all games are there
-    assert json.loads(capsys.readouterr().out)["score_mean"] == result["score_mean"]
+    assert last_json(*words)["score_mean"] == result["score_mean"]  # all games are there
     assert main(["judge", f"{game}.txt", "--game", "2048"]) == 2
 
 
-def test_values_are_held_against_returns(capsys: pytest.CaptureFixture) -> None:
-    assert main(["diagnose", "runs/threes", "--games", "4", "--depth", "1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["values"]["games"] == 4
+def test_values_are_held_against_returns(last_json) -> None:
+    assert last_json("diagnose", "runs/threes", "--games", "4", "--depth", "1")["values"]["games"] == 4
 
 
 @pytest.mark.slow
-def test_regret_is_what_the_score_lacks(capsys: pytest.CaptureFixture) -> None:
+def test_regret_is_what_the_score_lacks(last_json) -> None:
     """Threes! on 2x3: the mean regret and the mean score make up the optimum, within the error of 400 games."""
     words = ["ntuple.game=threes", "ntuple.rows=2", "ntuple.columns=3", "run.name=small"]
     assert main(["train", "config.yaml", *words]) == 0
     assert main(["solve", "--board", "2x3", "--game", "threes", "--out", "threes.solution"]) == 0
-    capsys.readouterr()
-    assert main(["evaluate", "runs/small", "--games", "400", "--solution", "threes.solution", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    result = last_json("evaluate", "runs/small", "--games", "400", "--solution", "threes.solution")
     half = (result["score_high"] - result["score_low"]) / 2
     assert result["score_mean"] + result["regret_a_game"] == pytest.approx(455.965665, abs=2 * half)
     assert result["regret_worst_position"].count("+") == 1
@@ -195,9 +186,8 @@ def test_a_process_of_a_player_answers_on_other_games() -> None:
             state = made.state
 
 
-def test_simple_players_play_on_named_boards(capsys: pytest.CaptureFixture, mistake) -> None:
-    assert main(["evaluate", "greedy", "--board", "threes-easy 4x4", "--games", "400", "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
+def test_simple_players_play_on_named_boards(last_json, mistake) -> None:
+    result = last_json("evaluate", "greedy", "--board", "threes-easy 4x4", "--games", "400")
     assert result["board"] == "threes-easy 4x4"
     assert 500 < result["score_mean"] < 900  # of the course's greedy player 690
     assert mistake("evaluate heuristic --board", "threes 4x4") == (

@@ -111,21 +111,10 @@ def test_a_foreign_player_is_named_before_games_are_played(runs: list[str], mist
     assert sorted(Path(runs[0], "evaluations").iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        (["--records", "x.txt"], "--records"),
-        (["--keep", "x.jsonl"], "--keep FILE"),
-        (["--part", "1/2"], "--part"),
-        (["--solution", "x.sol"], "--solution"),
-    ],
-)
-def test_options_with_one_file_for_one_player(runs: list[str], mistake, words: list[str], name: str):
-    line = mistake("evaluate", *runs, *words)
-    assert line == f"{name} is for one player, and here are 2 players; evaluate one PATH at a time, or leave it out"
-
-
 def test_mistakes_in_a_set_of_players(runs: list[str], mistake):
+    advice = "is for one player, and here are 2 players; evaluate one PATH at a time, or leave it out"
+    for option in ("--records", "--keep FILE", "--part", "--solution"):
+        assert mistake("evaluate", *runs, f"{option.split()[0]}=1/2") == f"{option} {advice}"
     again = f"{runs[0]}/checkpoints/100"
     assert mistake("evaluate", *runs, again) == f"{again} is given twice; give each player once"
     assert mistake("evaluate random", runs[0], "random") == "random is given twice; give each player once"

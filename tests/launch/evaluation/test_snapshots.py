@@ -35,15 +35,13 @@ def _expected_score(run: Path, env_steps: int, games: int, seed: int) -> float:
     return seed % 1000 + round(weight) + 50 * (games - 1)
 
 
-def _rows(capsys, *words: str) -> list[dict]:
-    capsys.readouterr()
-    assert main([*WORDS, *words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)["rows"]
+def _rows(last_json, *words: str) -> list[dict]:
+    return last_json(*WORDS, *words)["rows"]
 
 
-def test_each_kept_checkpoint_plays_games_of_its_own(run: Path, capsys):
+def test_each_kept_checkpoint_plays_games_of_its_own(run: Path, last_json):
     before = set((run / "evaluations").iterdir())
-    rows = _rows(capsys)
+    rows = _rows(last_json)
     assert [row["env_steps"] for row in rows] == KEPT
     assert [row["path"] for row in rows] == [str(_checkpoint(run, env_steps)) for env_steps in KEPT]
     seeds = [snapshot_evaluation_seed(3, env_steps) for env_steps in KEPT]
@@ -60,8 +58,8 @@ def test_each_kept_checkpoint_plays_games_of_its_own(run: Path, capsys):
         assert row == {"path": row["path"], **result, "training": row["training"]}
 
 
-def test_the_curve_stands_beside_the_one_seen_in_training(run: Path, capsys):
-    rows = _rows(capsys)
+def test_the_curve_stands_beside_the_one_seen_in_training(run: Path, capsys, last_json):
+    rows = _rows(last_json)
     assert rows[0]["training"] is None  # the first evaluation was at 30 moves
     assert [row["training"]["env_steps"] for row in rows[1:]] == [30, 60, 60, 90, 100]
     seen = {60: _expected_score(run, 60, 3, training_evaluation_seed(3)),
@@ -79,26 +77,26 @@ def test_the_curve_stands_beside_the_one_seen_in_training(run: Path, capsys):
     assert " ".join(lines[4].split()) == f"80 {seen[60]:,.0f} 60 {fresh:,.0f} {ends} 5 {rows[3]['seed']}"
 
 
-def test_a_finished_evaluation_is_not_played_again(run: Path, capsys, monkeypatch):
-    first = _rows(capsys)
+def test_a_finished_evaluation_is_not_played_again(run: Path, last_json, monkeypatch):
+    first = _rows(last_json)
     play, played = ToyPlayer.play, []
     monkeypatch.setattr(ToyPlayer, "play", lambda self, games, seed, _: played.append(seed) or play(self, games, seed))
-    assert _rows(capsys) == first
+    assert _rows(last_json) == first
     assert played == []
     files = [run / f"evaluations/{row['env_steps']}-1ply-5games-seed{row['seed']}.json" for row in first[:2]]
     files[0].unlink()
     files[1].write_text(files[1].read_text().replace('"updates": 40', '"updates": 39'))  # of another training
-    assert [row["score_mean"] for row in _rows(capsys)] == [row["score_mean"] for row in first]
+    assert [row["score_mean"] for row in _rows(last_json)] == [row["score_mean"] for row in first]
     assert played == [first[0]["seed"], first[1]["seed"]]
 
 
-def test_a_seed_of_the_user_replaces_the_training_seed(run: Path, capsys):
-    assert [row["seed"] for row in _rows(capsys, "--seed", "4")] == [snapshot_evaluation_seed(4, n) for n in KEPT]
-    assert _rows(capsys, "--seed", "3") == _rows(capsys)
+def test_a_seed_of_the_user_replaces_the_training_seed(run: Path, last_json):
+    assert [row["seed"] for row in _rows(last_json, "--seed", "4")] == [snapshot_evaluation_seed(4, n) for n in KEPT]
+    assert _rows(last_json, "--seed", "3") == _rows(last_json)
 
 
-def test_a_csv_file_has_a_row_for_each_checkpoint(run: Path, capsys):
-    rows = _rows(capsys, "--csv", "curve.csv")
+def test_a_csv_file_has_a_row_for_each_checkpoint(run: Path, last_json):
+    rows = _rows(last_json, "--csv", "curve.csv")
     with Path("curve.csv").open(newline="") as file:
         assert [(row["env_steps"], row["score_mean"]) for row in csv.DictReader(file)] == [
             (str(row["env_steps"]), str(row["score_mean"])) for row in rows

@@ -45,11 +45,6 @@ def test_all_keys_of_a_learner_with_their_defaults(learner: str, capsys):
     assert f"\n{learner}.rows: int = 4  (" in text
 
 
-def test_a_config_that_is_not_there(capsys):
-    assert main(["config", "nowhere"]) == 2
-    assert capsys.readouterr().err.startswith("error: there is no config nowhere; give a YAML file")
-
-
 def test_the_version(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["--version"])

@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from small_runs import rows_without_times, wait_for_rows
 
 from launch.cli import main
 from launch.errors import UserError
 from launch.experiment.checkpoints import find_checkpoint, verify
-from launch.experiment.metrics_file import METRICS_FILE, read_metrics
+from launch.experiment.metrics_file import read_metrics
 from launch.experiment.processes import Processes, join
 
 ROOT = Path(__file__).parents[3]
@@ -84,18 +85,6 @@ def _outputs(running: list[subprocess.Popen[str]], codes: list[int], seconds: fl
     return outputs
 
 
-def _wait_for_rows(running: list[subprocess.Popen[str]], rows: int, run: Path = RUN, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
-        assert all(process.poll() is None for process in running), [process.communicate() for process in running]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def _rows(run: Path) -> list[dict]:
-    return [{name: row[name] for name in row if name != "wall_hours"} for row in read_metrics(run)]
-
-
 def test_two_processes_write_one_run_as_one_process_does(toy_yaml: Path) -> None:
     assert main(["train", str(toy_yaml), "run.name=alone", "run.snapshot_env_steps=50"]) == 0
     with _toys("run.snapshot_env_steps=50") as running:
@@ -105,7 +94,7 @@ def test_two_processes_write_one_run_as_one_process_does(toy_yaml: Path) -> None
     assert second.startswith("waiting up to 300 s for 2 processes (JAX_NUM_PROCESSES) at 127.0.0.1:")
     assert second.count("\n") == 1
     alone = Path("runs/alone")
-    assert _rows(RUN) == _rows(alone)
+    assert rows_without_times(RUN) == rows_without_times(alone)
     for folder in ("checkpoints", "snapshots", "evaluations"):
         assert {path.name for path in (RUN / folder).iterdir()} == {path.name for path in (alone / folder).iterdir()}
     verify(find_checkpoint(RUN))
@@ -115,7 +104,7 @@ def test_two_processes_write_one_run_as_one_process_does(toy_yaml: Path) -> None
 @pytest.mark.parametrize("struck", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_a_signal_to_one_stops_both_at_one_step_saved(toy_yaml: Path, struck: int) -> None:
     with _toys("toy.env_steps=100_000", "run.save_minutes=0", "run.evaluate_env_steps=0") as running:
-        _wait_for_rows(running, 3)
+        wait_for_rows(running, RUN, 3, seconds=60)
         running[struck].send_signal(signal.SIGTERM)
         (first, _), _ = _outputs(running, [75, 75])
     checkpoint = find_checkpoint(RUN)
@@ -133,7 +122,7 @@ def test_a_lost_process_ends_the_other_which_names_it(toy_yaml: Path) -> None:
     for killed, named in lost.items():
         rows = len(read_metrics(RUN)) if RUN.exists() else 0
         with _toys("toy.env_steps=100_000", *(["--resume"] if rows else [])) as running:
-            _wait_for_rows(running, rows + 4)
+            wait_for_rows(running, RUN, rows + 4, seconds=60)
             running[killed].kill()
             codes = [-signal.SIGABRT, -signal.SIGABRT]
             codes[killed] = -signal.SIGKILL
@@ -226,13 +215,13 @@ def test_muzero_on_two_processes_stops_loses_one_and_goes_on() -> None:
     program, run = ["-m", "launch", "train", str(ROOT / "configs" / "muzero" / "tiny.yaml")], Path("runs/tiny-muzero")
     words = ("run.final_games=20", "muzero.report_env_steps=2_048", "run.save_minutes=0.01")
     with _started(program, *words, "muzero.env_steps=20_000_000") as running:
-        _wait_for_rows(running, 3, run, seconds=600)
+        wait_for_rows(running, run, 3)
         running[1].send_signal(signal.SIGTERM)
         _outputs(running, [75, 75])
     stopped = find_checkpoint(run)
     assert int(stopped.name) == read_metrics(run)[-1]["env_steps"]
     with _started(program, *words, "muzero.env_steps=20_000_000", "--resume") as running:
-        _wait_for_rows(running, len(read_metrics(run)) + 3, run, seconds=600)
+        wait_for_rows(running, run, len(read_metrics(run)) + 3)
         running[1].kill()
         began = time.monotonic()
         (first, errors), _ = _outputs(running, [-signal.SIGABRT, -signal.SIGKILL])

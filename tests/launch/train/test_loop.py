@@ -10,25 +10,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_runs import rows_without_times
 from toy import ToyLearner, ToyPlayer
 
 from launch.cli import main
-from launch.evaluation.seeds import final_evaluation_seed, training_evaluation_seed
+from launch.evaluation.seeds import final_evaluation_seed
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
 from launch.experiment.experiment import load_experiment
 from launch.experiment.metrics_file import MetricsFile, read_metrics
+from launch.train.run_process import read_process
 from launch.train.training_run import TrainingRun
 
 RUN = Path("runs/one")
-UNREPEATABLE = {"wall_hours"}
 
 
 def _train(yaml: Path, *words: str) -> int:
     return main(["train", str(yaml), *words])
-
-
-def _rows(run: Path = RUN) -> list[dict]:
-    return [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
 
 
 def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
@@ -46,15 +43,6 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert "summary 500ms" in capsys.readouterr().out
 
 
-def test_wall_hours_grow_over_a_resume(toy_yaml: Path):
-    _train(toy_yaml, "toy.env_steps=50")
-    _train(toy_yaml, "--resume")
-    hours = [row["wall_hours"] for row in read_metrics(RUN)]
-    assert hours == sorted(hours)
-    assert hours[0] > 0
-    assert read_checkpoint(find_checkpoint(RUN))[1].wall_hours == hours[-1]
-
-
 def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch):
     def slowly(function):
         return lambda *arguments: (time.sleep(0.1), function(*arguments))[1]
@@ -63,16 +51,6 @@ def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch)
     monkeypatch.setattr(ToyLearner, "save", slowly(ToyLearner.save))
     _train(toy_yaml)
     assert read_metrics(RUN)[-1]["wall_hours"] * 3600 < 0.5  # evaluation and saving sleep 1.4 s
-
-
-def test_the_environment_has_an_entry_for_each_start(toy_yaml: Path):
-    _train(toy_yaml, "toy.env_steps=50")
-    _train(toy_yaml, "--resume")
-    entries = json.loads((RUN / "environment.json").read_text())
-    assert len(entries) == 2
-    assert entries[0]["python"] == platform.python_version()
-    assert entries[0]["packages"]["numpy"] == np.__version__
-    assert entries[0]["version"] == version("muzero2048")
 
 
 def test_an_evaluation_of_values_that_are_no_numbers_is_one_line(toy_yaml: Path, capsys, monkeypatch):
@@ -97,9 +75,18 @@ def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
     assert _train(toy_yaml, "toy.env_steps=50") == 0
     assert _train(toy_yaml, "--resume", "toy.env_steps=100") == 0
     assert "resuming with toy.env_steps: 50 -> 100" in capsys.readouterr().out
-    extended = [row for row in _rows() if "train/score_mean" in row]
+    extended = [row for row in rows_without_times(RUN) if "train/score_mean" in row]
     assert _train(toy_yaml, "run.name=whole") == 0
-    assert extended == [row for row in _rows(Path("runs/whole")) if "train/score_mean" in row]
+    assert extended == [row for row in rows_without_times(Path("runs/whole")) if "train/score_mean" in row]
+    hours = [row["wall_hours"] for row in read_metrics(RUN)]
+    assert hours == sorted(hours)
+    assert hours[0] > 0
+    assert read_checkpoint(find_checkpoint(RUN))[1].wall_hours == hours[-1]
+    entries = json.loads((RUN / "environment.json").read_text())  # one for each start
+    assert len(entries) == 2
+    assert entries[0]["python"] == platform.python_version()
+    assert entries[0]["packages"]["numpy"] == np.__version__
+    assert entries[0]["version"] == version("muzero2048")
 
 
 def test_a_finished_run_says_so(toy_yaml: Path, capsys):
@@ -111,74 +98,45 @@ def test_a_finished_run_says_so(toy_yaml: Path, capsys):
     assert (RUN / "metrics.jsonl").read_bytes() == before
 
 
-def test_a_missing_last_evaluation_is_made_up(toy_yaml: Path):
-    _train(toy_yaml)
-    whole = _rows()
-    (RUN / "evaluations" / f"100-1ply-4games-seed{final_evaluation_seed(0)}.json").unlink()
-    (RUN / "metrics.jsonl").write_text("".join((RUN / "metrics.jsonl").read_text().splitlines(keepends=True)[:-1]))
-    assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == whole
-
-
-def test_seeds_of_an_experiment_are_evaluated_on_other_games(toy_yaml: Path):
-    seeds = []
-    for seed in (0, 1, 2):
-        _train(toy_yaml, f"run.name=s{seed}", f"run.seed={seed}")
-        (file,) = Path(f"runs/s{seed}/evaluations").iterdir()
-        rows = [row for row in read_metrics(Path(f"runs/s{seed}")) if "eval/score_max" in row]
-        weight = round(
-            float(next(r["train/score_mean"] for r in read_metrics(file.parents[1]) if r["env_steps"] == 30))
-        )
-        seeds += [json.loads(file.read_text())["seed"], int(rows[0]["eval/score_max"]) - 200 - weight]
-    assert seeds[::2] == [final_evaluation_seed(seed) for seed in (0, 1, 2)]
-    assert seeds[1::2] == [training_evaluation_seed(seed) % 1000 for seed in (0, 1, 2)]
-    assert len(set(seeds)) == 6
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(toy_yaml: Path, monkeypatch, capsys, number):
-    _train(toy_yaml, "run.name=whole")
+@pytest.mark.parametrize(
+    ("number", "every", "struck_at", "rows_before"),
+    [
+        # At the last move of a report: the resumed run must make the evaluation at 30.
+        (signal.SIGTERM, 10, 30, [10, 20, 30]),
+        (signal.SIGINT, 10, 30, [10, 20, 30]),
+        # Within a report, after which an evaluation is due: the resumed run has one more row, all else is the same.
+        (signal.SIGTERM, 20, 35, [20, 35]),
+    ],
+)
+def test_a_signal_saves_and_exits_75_and_the_resumed_run_is_the_same(
+    toy_yaml: Path, monkeypatch, capsys, number: int, every: int, struck_at: int, rows_before: list[int]
+):
+    words = f"toy.report_env_steps={every}"
+    _train(toy_yaml, "run.name=whole", words)
     handlers = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     advance = ToyLearner.advance
 
     def struck(self, tick):
-        # The signal arrives at the last move of a report. The resumed run must make the evaluation at 30.
-        return advance(self, lambda moves: (self.env_steps == 30 and signal.raise_signal(number), tick(moves))[1])
-
-    with monkeypatch.context() as context:
-        context.setattr(ToyLearner, "advance", struck)
-        assert _train(toy_yaml) == 75
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
-    assert capsys.readouterr().out.endswith("stopped at 30 moves; the same command with --resume goes on\n")
-    assert [row["env_steps"] for row in _rows()] == [10, 20, 30]
-    assert find_checkpoint(RUN).name == "30"
-    assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == _rows(Path("runs/whole"))
-
-
-def test_a_signal_ends_a_report_and_the_resumed_run_trains_the_rest(toy_yaml: Path, monkeypatch, capsys):
-    """The signal arrives at move 35, in the report from 20 to 40, after which an evaluation is due.
-
-    The resumed run has one more row; all else is the same.
-    """
-    assert _train(toy_yaml, "run.name=whole", "toy.report_env_steps=20") == 0
-    advance = ToyLearner.advance
-
-    def struck(self, tick):
         return advance(
-            self, lambda moves: (self.env_steps == 35 and signal.raise_signal(signal.SIGTERM), tick(moves))[1]
+            self, lambda moves: (self.env_steps == struck_at and signal.raise_signal(number), tick(moves))[1]
         )
 
     with monkeypatch.context() as context:
         context.setattr(ToyLearner, "advance", struck)
-        assert _train(toy_yaml, "toy.report_env_steps=20") == 75
-    assert capsys.readouterr().out.endswith("stopped at 35 moves; the same command with --resume goes on\n")
-    assert [row["env_steps"] for row in _rows()] == [20, 35]
-    assert find_checkpoint(RUN).name == "35"
-    assert _train(toy_yaml, "toy.report_env_steps=20", "--resume") == 0
-    rows, whole = _rows(), _rows(Path("runs/whole"))
-    assert [row["env_steps"] for row in whole if "eval/score_mean" in row] == [40, 60, 100]
-    assert [row for row in rows if row["env_steps"] != 35] == whole
+        assert _train(toy_yaml, words) == 75
+    process = read_process(RUN)
+    assert process is not None
+    assert (process.exit_code, process.is_stopped) == (75, True)
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == handlers
+    assert capsys.readouterr().out.endswith(f"stopped at {struck_at} moves; the same command with --resume goes on\n")
+    assert [row["env_steps"] for row in rows_without_times(RUN)] == rows_before
+    assert find_checkpoint(RUN).name == str(struck_at)
+    assert _train(toy_yaml, words, "--resume") == 0
+    whole = rows_without_times(Path("runs/whole"))
+    evaluated = [row["env_steps"] for row in whole if "eval/score_mean" in row]
+    assert evaluated == ([30, 60, 90, 100] if every == 10 else [40, 60, 100])
+    is_whole = struck_at % every == 0
+    assert [row for row in rows_without_times(RUN) if is_whole or row["env_steps"] != struck_at] == whole
 
 
 def test_a_second_interrupt_names_the_last_checkpoint(toy_yaml: Path, monkeypatch, capfd):
@@ -219,13 +177,13 @@ def test_a_damaged_newest_checkpoint_falls_back_and_ends_the_same(toy_yaml: Path
     (RUN / "checkpoints" / "50" / "toy.json").write_text("{")
     assert _train(toy_yaml, "--resume") == 0
     assert "warning: runs/one/checkpoints/50/toy.json has 1 bytes" in capsys.readouterr().err
-    assert _rows() == _rows(Path("runs/whole"))
+    assert rows_without_times(RUN) == rows_without_times(Path("runs/whole"))
     assert find_checkpoint(RUN).name == "100"
 
 
 def test_resume_without_a_checkpoint_starts(toy_yaml: Path):
     assert _train(toy_yaml, "--resume") == 0
-    assert [row["env_steps"] for row in _rows()][-1] == 100
+    assert [row["env_steps"] for row in rows_without_times(RUN)][-1] == 100
 
 
 def test_save_minutes_zero_saves_at_the_end_alone(toy_yaml: Path):
@@ -246,7 +204,7 @@ def test_a_run_folder_that_was_moved_goes_on_where_it_is(toy_yaml: Path, words: 
 def test_another_name_makes_another_run_beside_a_run_folder(toy_yaml: Path):
     _train(toy_yaml)
     assert main(["train", str(RUN), "run.name=two"]) == 0
-    assert _rows(Path("runs/two")) == _rows()
+    assert rows_without_times(Path("runs/two")) == rows_without_times(RUN)
 
 
 def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monkeypatch):
@@ -263,29 +221,29 @@ def test_a_signal_splits_no_evaluation_from_the_note_of_it(toy_yaml: Path, monke
         assert _train(toy_yaml) == 75
     assert read_checkpoint(find_checkpoint(RUN))[1].evaluated_env_steps == 30
     assert _train(toy_yaml, "--resume") == 0
-    assert _rows() == _rows(Path("runs/whole"))
+    assert rows_without_times(RUN) == rows_without_times(Path("runs/whole"))
 
 
 @pytest.mark.parametrize(
-    "place", ["launch.train.training_run.TrainingRun._record", "launch.train.training_run.save_result"]
+    "place", ["launch.train.training_run.TrainingRun._record", "launch.train.training_run.write_json"]
 )
 def test_a_kill_within_the_last_evaluation_loses_no_row_and_doubles_none(toy_yaml: Path, monkeypatch, place: str):
     def killed(*arguments) -> None:
-        if place == "launch.train.training_run.save_result" or "eval/score_mean" in arguments[-1]:
+        if place == "launch.train.training_run.write_json" or "eval/score_mean" in arguments[-1]:
             raise KeyboardInterrupt
 
     _train(toy_yaml, "run.name=whole", "run.evaluate_env_steps=0")
     _train(toy_yaml, "run.evaluate_env_steps=0", "toy.env_steps=90")
     record = TrainingRun._record
     with monkeypatch.context() as context:
-        if place == "launch.train.training_run.save_result":
+        if place == "launch.train.training_run.write_json":
             context.setattr(place, killed)
         else:
             context.setattr(place, lambda self, values: killed(values) or record(self, values))
         assert _train(toy_yaml, "--resume", "run.evaluate_env_steps=0") == 130
     assert _train(toy_yaml, "--resume", "run.evaluate_env_steps=0") == 0
-    rows = [row for row in _rows() if row["env_steps"] == 100]
-    assert rows == [row for row in _rows(Path("runs/whole")) if row["env_steps"] == 100]
+    rows = [row for row in rows_without_times(RUN) if row["env_steps"] == 100]
+    assert rows == [row for row in rows_without_times(Path("runs/whole")) if row["env_steps"] == 100]
 
 
 def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeypatch: pytest.MonkeyPatch):
@@ -307,9 +265,9 @@ def test_an_evaluation_that_is_made_up_twice_has_one_row(toy_yaml: Path, monkeyp
     with monkeypatch.context() as context:
         context.setattr(TrainingRun, "advance", lambda run, stop: killed())
         assert _train(toy_yaml, "--resume") == 130
-    assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30]
+    assert [row["env_steps"] for row in rows_without_times(RUN) if "eval/score_mean" in row] == [30]
     assert _train(toy_yaml, "--resume") == 0
-    assert [row["env_steps"] for row in _rows() if "eval/score_mean" in row] == [30, 60, 90, 100]
+    assert [row["env_steps"] for row in rows_without_times(RUN) if "eval/score_mean" in row] == [30, 60, 90, 100]
 
 
 def test_a_damaged_checkpoint_does_not_count_among_those_kept(toy_yaml: Path):
@@ -332,8 +290,8 @@ def test_the_swap_test_is_played_at_every_evaluation(toy_yaml: Path):
         margin = 12.7062 * 50  # t(0.975, 1) s / sqrt(2), where s belongs to two scores that differ by 100
         assert row["probe/swap_score_low"] == pytest.approx(row["probe/swap_score_mean"] - margin, rel=1e-4)
         assert row["probe/swap_score_high"] == pytest.approx(row["probe/swap_score_mean"] + margin, rel=1e-4)
-    without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in _rows()]
-    assert without == _rows(Path("runs/alone"))
+    without = [{name: row[name] for name in row if not name.startswith("probe/")} for row in rows_without_times(RUN)]
+    assert without == rows_without_times(Path("runs/alone"))
 
 
 @pytest.mark.parametrize("env_steps", [30, 100])  # during training, and at its end
@@ -354,4 +312,4 @@ def test_a_signal_ends_a_probe_and_the_evaluation_with_it(toy_yaml: Path, monkey
     assert find_checkpoint(RUN).name == str(env_steps)
     assert "eval/score_mean" not in read_metrics(RUN)[-1]
     assert _train(toy_yaml, "run.probe_games=2", "--resume") == 0
-    assert _rows() == _rows(Path("runs/whole"))
+    assert rows_without_times(RUN) == rows_without_times(Path("runs/whole"))

@@ -5,21 +5,15 @@ import json
 from pathlib import Path
 
 import pytest
+from small_runs import rows_without_times
 
 from launch.cli import main
-from launch.experiment.metrics_file import read_metrics
 
 CONFIG = Path(__file__).parents[3] / "configs" / "deep_td" / "td-cnn-2x2.yaml"
 SMALL = (
     "run.final_games=2", "deep_td.env_steps=768", "deep_td.report_env_steps=256", "deep_td.rows=3", "deep_td.columns=3",
     "deep_td.num_envs=16", "deep_td.chunk=16", "deep_td.network.width=4", "deep_td.replay.capacity=1024",
 )  # fmt: skip
-
-
-def _learned(name: str) -> list[dict]:
-    """Return the rows of a run without the metrics that depend on the clock."""
-    rows = read_metrics(Path("runs", name))
-    return [{key: row[key] for key in row if not key.startswith(("perf/", "wall_", "eval/moves_per"))} for row in rows]
 
 
 @pytest.mark.slow
@@ -32,14 +26,12 @@ def test_a_profiled_run_leaves_a_trace_and_learns_the_same(capsys):
     assert f"profile of one report: {trace} for ui.perfetto.dev" in capsys.readouterr().out
     assert json.loads(gzip.decompress(trace.read_bytes()))["traceEvents"]
     assert list(trace.parent.glob("*.xplane.pb"))  # the file for TensorBoard
-    assert _learned("traced") == _learned("plain")
+    assert rows_without_times(Path("runs/traced")) == rows_without_times(Path("runs/plain"))
 
 
-def test_a_learner_without_jax_is_not_profiled(toy_yaml: Path, capsys):
-    assert main(["train", "toy.yaml", "run.profile=true"]) == 2
-    assert (
-        capsys.readouterr().err == "error: run.profile records what JAX does, and 'toy' learns without: leave it out\n"
-    )
+def test_a_learner_without_jax_is_not_profiled(toy_yaml: Path, mistake):
+    line = "run.profile records what JAX does, and 'toy' learns without: leave it out"
+    assert mistake("train toy.yaml run.profile=true") == line
     assert not Path("runs").exists()
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from small_runs import rows_without_times, wait_for_rows
 
 from benchmarks.soak import soak, start
 from launch.experiment.checkpoints import find_checkpoint, read_checkpoint
-from launch.experiment.metrics_file import METRICS_FILE, read_metrics
+from launch.experiment.metrics_file import read_metrics
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,13 +29,6 @@ MUZERO_WORDS = (
     "run.name=whole", "run.save_minutes=0.000001", "run.evaluate_env_steps=8_192", "run.evaluation_games=20",
     "run.final_games=20", "muzero.env_steps=20_480", "muzero.report_env_steps=2_048", "muzero.search.simulations=4",
 )  # fmt: skip
-UNREPEATABLE = {
-    "wall_hours",
-    "perf/moves_per_second",
-    "perf/updates_per_second",
-    "perf/samples_per_second",
-    "eval/moves_per_second",
-}
 KILL_SEED = 2048  # seed of the times at which runs are killed
 
 
@@ -56,24 +50,15 @@ def _finish(process: subprocess.Popen[str]) -> str:
     return output
 
 
-def _wait_for_rows(process: subprocess.Popen[str], run: Path, rows: int) -> None:
-    deadline = time.monotonic() + 600  # compiling takes most of it
-    while not (run / METRICS_FILE).exists() or len(read_metrics(run)) < rows:
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-
-
 def _result(run: Path) -> tuple[list[dict], dict[str, int], dict[str, bytes]]:
     """Return all results that must repeat: the rows, the progress, and the bytes of all arrays of the learner.
 
     The arrays are compared, not the files, because the order of the entries in a safetensors header varies.
     """
     checkpoint = find_checkpoint(run)
-    rows = [{name: row[name] for name in row if name not in UNREPEATABLE} for row in read_metrics(run)]
     arrays = {name: array.tobytes() for name, array in _arrays(checkpoint).items()}
     assert len(arrays) >= 3
-    return rows, read_checkpoint(checkpoint)[1].progress, arrays
+    return rows_without_times(run), read_checkpoint(checkpoint)[1].progress, arrays
 
 
 def _arrays(checkpoint: Path) -> dict[str, np.ndarray]:
@@ -97,7 +82,7 @@ def test_killed_and_resumed_is_as_never_stopped(
     run, words = Path("runs/killed"), (*words, "run.name=killed", "--resume")
     for kill_at in _kill_moments(rows, kills):
         process = _start(*words, config=config)
-        _wait_for_rows(process, run, kill_at)
+        wait_for_rows([process], run, kill_at)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=60)
         assert process.returncode == -signal.SIGKILL
@@ -163,11 +148,13 @@ def test_stopped_twice_within_a_report_and_resumed_is_as_never_stopped(yaml: Pat
     assert stopped[1:] == once[1:]
 
 
-def test_a_run_without_jax_never_loads_it(yaml: Path):
+def test_commands_that_do_without_jax_never_load_it(yaml: Path):
     code = (
         "import sys; from launch.cli import main\n"
         "assert main(['train', 'ntuple.yaml', 'ntuple.env_steps=10_000']) == 0\n"
-        "assert main(['evaluate', 'runs/whole', '--games', '5']) == 0\n"
+        "assert main(['evaluate', 'runs/whole', '--games', '5', '--search', '1ply']) == 0\n"
+        "assert main(['evaluate', 'runs/whole', '--search', 'gumbel', '--value', 'network']) == 2\n"
+        "assert not main(['solve', '--board', '2x2'])\n"
         "print({'jax', 'muzero2048', 'matplotlib'} & set(sys.modules))"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT) + os.pathsep + os.environ.get("PYTHONPATH", "")}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -26,21 +25,6 @@ def test_a_finished_training(toy_yaml: Path):
     assert (process.host, process.pid, process.exit_code) == (socket.gethostname(), os.getpid(), 0)
     assert process.began <= process.ended
     assert not is_locked(RUN)
-
-
-def test_a_stopped_training(toy_yaml: Path, monkeypatch):
-    advance = ToyLearner.advance
-
-    def advance_and_stop(self, tick):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return advance(self, tick)
-
-    monkeypatch.setattr(ToyLearner, "advance", advance_and_stop)
-    assert main(["train", "toy.yaml"]) == 75
-    process = read_process(RUN)
-    assert process is not None
-    assert process.exit_code == 75
-    assert process.is_stopped
 
 
 def test_the_line_of_an_error_is_kept(toy_yaml: Path, capsys, monkeypatch):
@@ -91,16 +75,12 @@ def test_a_refused_start_does_not_change_how_the_run_ended(toy_yaml: Path, capsy
     assert read_process(RUN) == before
 
 
-@pytest.mark.parametrize("words", [["run.begin_from=nowhere"], ["run.profile=true"]])
-def test_a_run_that_does_not_begin_leaves_no_folder(toy_yaml: Path, capsys, words: list[str]):
-    assert main(["train", "toy.yaml", *words]) == 2
+def test_a_run_that_does_not_begin_leaves_the_files_of_others_alone(toy_yaml: Path, mistake):
+    assert "cannot begin with a stored network" in mistake("train toy.yaml run.begin_from=nowhere")
     assert not RUN.parent.exists()
-
-
-def test_a_folder_with_other_files_stays(toy_yaml: Path, capsys):
     RUN.mkdir(parents=True)
     (RUN / "notes.txt").write_text("mine")
-    assert main(["train", "toy.yaml", "run.profile=true"]) == 2
+    assert "run.profile" in mistake("train toy.yaml run.profile=true")
     assert [path.name for path in RUN.iterdir()] == ["notes.txt"]
 
 

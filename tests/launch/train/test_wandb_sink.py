@@ -163,16 +163,13 @@ def test_a_run_that_goes_online_brings_the_rows_that_the_server_lacks(
     assert not list((tmp_path / "wandb").glob("offline-run-*"))
 
 
-def test_rebuild_says_what_is_wrong(toy_yaml: Path, monkeypatch, capsys):
-    assert main(["wandb", "rebuild", "nothing"]) == 2
-    assert capsys.readouterr().err == ("error: nothing is not a run folder: it has no config.yaml; give runs/<name>\n")
+def test_rebuild_says_what_is_wrong(toy_yaml: Path, monkeypatch, mistake):
+    line = "nothing is not a run folder: it has no config.yaml; give runs/<name>"
+    assert mistake("wandb rebuild nothing") == line
     assert main(["train", "toy.yaml"]) == 0
-    capsys.readouterr()
     monkeypatch.setattr(client, "open_run", lambda *_: _Recorder(fails=True))
-    assert main(["wandb", "rebuild", "runs/one"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "error: the wandb run of runs/one is not written; correct what the warning names, and repeat the command"
-    )
+    line = "the wandb run of runs/one is not written; correct what the warning names, and repeat the command"
+    assert mistake("wandb rebuild runs/one") == line
 
 
 def test_wandb_disabled_writes_nothing(tmp_path: Path, experiment):

@@ -33,6 +33,7 @@ def test_values_of_a_key(text: str, axis: Range | ValueList):
         (["a=2..1"], "a=2..1: the range is empty; give its lower end first"),
         (["a=0..1:log"], "a=0..1:log: a logarithmic range begins above 0; leave out :log, or raise 0"),
         (["a=1..x"], "a=1..x: cannot read the range; give LOW..HIGH"),
+        (["a=1__0..20"], "a=1__0..20: cannot read the range; give LOW..HIGH"),
         (["a=1..2", "a=3"], "a is set twice: give all its values in one word"),
         (["a=1,,2"], "a=1,,2 has an empty value between its commas"),
         (["a"], "cannot read the override 'a'"),

@@ -1,6 +1,5 @@
 """The command `muzero2048 endgame`, and tables of endgames in searches, advice and evaluations."""
 
-import json
 import re
 import signal
 import subprocess
@@ -29,22 +28,20 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path
 
 
-def test_a_pattern_without_a_file_gets_its_size(capsys) -> None:
+def test_a_pattern_without_a_file_gets_its_size(capsys, last_json) -> None:
     assert main(["endgame", "LLLL/LL../..../....", "--target", "256"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "LLLL/LL../..../.... to 256: 1,073,741,824 boards, a file of 2.1 GB"
     assert lines[1] == "add --out FILE to compute the table"
-    assert main(["endgame", "LLLL/LL../..../....", "--target", "256", "--json"]) == 0
-    sizes = {"largest_sum": 1280, "boards": 8**10, "bytes": 2 * 8**10}
-    assert json.loads(capsys.readouterr().out) == {"pattern": "LLLLLL..........", "target": 256} | sizes
     assert main(["endgame", "LLLL/SS../..../....", "--target", "512", "--largest-sum", "640"]) == 0
     assert "to 512, sum to 640: " in capsys.readouterr().out
+    sizes = {"largest_sum": 1280, "boards": 8**10, "bytes": 2 * 8**10}
+    found = last_json("endgame", "LLLL/LL../..../....", "--target", "256")
+    assert found == {"pattern": "LLLLLL..........", "target": 256} | sizes
 
 
-def test_a_position_in_a_saved_table(table: str, capsys) -> None:
-    capsys.readouterr()
-    assert main(["endgame", "--table", table, "--position", BOARD, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+def test_a_position_in_a_saved_table(table: str, last_json) -> None:
+    found = last_json("endgame", "--table", table, "--position", BOARD)
     assert (found["pattern"], found["target"], found["boards"]) == (PATTERN.replace("/", ""), 8, 3**10)
     assert 0.5 < found["probability"] < 1
     moves = found["position"]["moves"]
@@ -61,33 +58,32 @@ def test_a_position_that_does_not_fit(table: str, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["LLLL"], "--target is missing: give the tile to be built, such as 256"),
-        ([], "give either a PATTERN, such as LLLL/LL../..../...., or --table for a file that --out wrote"),
-        (["LLLL", "--target", "8"], "'LLLL' is no pattern: give 16 letters of L, S, . and T, such as"),
-        (["LLLL/LLLL/x.../....", "--target", "8"], "is no pattern: give 16 letters"),
-        (["LLLL/SL../..../....", "--target", "8"], "give S side by side in one row, beside free cells"),
-        (["LLLL/S.S./..../....", "--target", "8"], "give S side by side"),
-        (["LLLL/SS../..../....", "--target", "64", "--largest-sum", "60"], "60 is no largest sum: give 64 or more"),
-        (["LLLL/SS../S.../....", "--target", "8"], "give S side by side in one row, beside free cells"),
-        (["LLLL/LL../..../....", "--target", "100"], "100 is no target: give a tile from 8 to 8192"),
-        (["LLLL/LL../..../....", "--target", "0"], "0 is no target"),
-        (["LLLL/LL../..../....", "--target", "-8"], "-8 is no target"),
-        (["LL../..../..../....", "--target", "8"], "has 14 free cells: give 2 to 12"),
-        (["LLLL/..../..../....", "--target", "8192", "--out", "a"], "of disk while it is made"),
-        (["--table", "nothing"], "nothing: missing or damaged, make the table again"),
-        (["--table", "nothing", "--position", "2 4"], "cannot read the position"),
+        ("endgame LLLL", "--target is missing: give the tile to be built, such as 256"),
+        ("endgame", "give either a PATTERN, such as LLLL/LL../..../...., or --table for a file that --out wrote"),
+        ("endgame LLLL --target 8", "'LLLL' is no pattern: give 16 letters of L, S, . and T, such as"),
+        ("endgame LLLL/LLLL/x.../.... --target 8", "is no pattern: give 16 letters"),
+        ("endgame LLLL/SL../..../.... --target 8", "give S side by side in one row, beside free cells"),
+        ("endgame LLLL/S.S./..../.... --target 8", "give S side by side"),
+        ("endgame LLLL/SS../..../.... --target 64 --largest-sum 60", "60 is no largest sum: give 64 or more"),
+        ("endgame LLLL/SS../S.../.... --target 8", "give S side by side in one row, beside free cells"),
+        ("endgame LLLL/LL../..../.... --target 100", "100 is no target: give a tile from 8 to 8192"),
+        ("endgame LLLL/LL../..../.... --target 0", "0 is no target"),
+        ("endgame LLLL/LL../..../.... --target -8", "-8 is no target"),
+        ("endgame LL../..../..../.... --target 8", "has 14 free cells: give 2 to 12"),
+        ("endgame LLLL/..../..../.... --target 8192 --out a", "of disk while it is made"),
+        ("endgame --table nothing", "nothing: missing or damaged, make the table again"),
+        ("endgame --table nothing --position 2", "cannot read the position"),
+        ("endgame --table TABLE --target 16", "has its own"),
+        ("evaluate heuristic search.endgames=[nothing]", "nothing: missing or damaged"),
+        ("evaluate heuristic --board 3x3 search.endgames=[a]", "tables of endgames are of 2048 on 4x4"),
+        ("evaluate random --board 3x3 --endgame a", "tables are of 2048 on 4x4"),
+        ("evaluate random --endgame nothing", "nothing: missing or damaged"),
+        ("evaluate random greedy --endgame a", "--endgame is for one player"),
+        ("evaluate heuristic search.endgame_least=2", "search.endgame_least is 2; give a number in [0, 1]"),
     ],
 )
-def test_wrong_words(words: list[str], message: str, capsys) -> None:
-    assert main(["endgame", *words]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_a_table_has_its_own_target(table: str, capsys) -> None:
-    assert main(["endgame", "--table", table, "--target", "16"]) == 2
-    assert "has its own" in capsys.readouterr().err
+def test_mistakes(table: str, mistake: Callable[..., str], words: str, message: str) -> None:
+    assert message in mistake(words.replace("TABLE", table))
 
 
 def test_too_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +108,7 @@ def test_a_signal_stops_it_and_the_same_command_goes_on(table: str) -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["a"]
 
 
-def test_no_move_that_a_table_removes_is_made(table: str, last_json: Callable[..., Any], capsys) -> None:
+def test_no_move_that_a_table_removes_is_made(table: str, last_json: Callable[..., Any]) -> None:
     words = ("evaluate", "heuristic", "--plies", "1", "--games", "30", "--seed", "1", "--endgame", table)
     without = last_json(*words)["endgames"]
     guided = last_json(*words, f"search.endgames=[{table}]", "search.endgame_tolerance=0")
@@ -138,21 +134,3 @@ def test_advice_names_the_table(table: str, last_json: Callable[..., Any], capsy
     assert "LLLL/LL../..../.... to 8: up 1.0000, right 0.0000, down 0.0000, left 0.8" in capsys.readouterr().out
     other = last_json("moves", "heuristic", "--position", "2 4 0 0 / 0 0 0 0 / 0 0 0 0 / 0 0 0 0", *words[4:])
     assert "endgame" not in other
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["evaluate", "heuristic", "search.endgames=[nothing]"], "nothing: missing or damaged"),
-        (["evaluate", "heuristic", "--board", "3x3", "search.endgames=[a]"], "tables of endgames are of 2048 on 4x4"),
-        (["evaluate", "random", "--board", "3x3", "--endgame", "a"], "tables are of 2048 on 4x4"),
-        (["evaluate", "random", "--endgame", "nothing"], "nothing: missing or damaged"),
-        (["evaluate", "random", "greedy", "--endgame", "a"], "--endgame is for one player"),
-        (["evaluate", "heuristic", "search.endgame_least=2"], "search.endgame_least is 2; give a number in [0, 1]"),
-    ],
-)
-def test_wrong_tables(words: list[str], message: str, capsys) -> None:
-    assert main(words) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1

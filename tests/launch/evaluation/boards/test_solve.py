@@ -1,9 +1,5 @@
 """The command `muzero2048 solve`."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,17 +9,11 @@ from launch.errors import UserError
 from launch.evaluation.records.regret import load_solution
 from ntuple.core.games.known import GAMES
 
-ROOT = Path(__file__).parents[4]
-
 
 def _said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
     capsys.readouterr()
     assert main(["solve", *words]) == 0
     return capsys.readouterr().out.splitlines()
-
-
-def _object(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
-    return json.loads(_said(capsys, *words, "--json")[-1])
 
 
 def test_a_board_to_its_end(capsys) -> None:
@@ -32,29 +22,29 @@ def test_a_board_to_its_end(capsys) -> None:
     assert lines[1:] == ["start: expected 480.258272, best 1260, worst 40"]
 
 
-def test_one_object_in_the_last_line(capsys) -> None:
-    found = _object(capsys, "--board", "2x2")
+def test_one_object_in_the_last_line(last_json) -> None:
+    found = last_json("solve", "--board", "2x2")
     assert (found["board"], found["until"], found["tile"], found["reach"]) == ("2x2", None, None, None)
     assert (found["states"], found["expected"]) == (110, pytest.approx(66.964149, abs=1e-6))
     assert found["seconds"] > 0
     assert "position" not in found
 
 
-def test_the_probability_of_a_tile(capsys) -> None:
+def test_the_probability_of_a_tile(capsys, last_json) -> None:
     line = _said(capsys, "--board", "2x2", "--tile", "16")[1]
     assert "probability of 16 0." in line
-    assert 0 < _object(capsys, "--board", "2x2", "--tile", "32")["reach"] < 1
-    assert _object(capsys, "--board", "2x2", "--tile", "64")["reach"] == 0  # 32 is the largest tile on four cells
-    assert _object(capsys, "--board", "2x3", "--tile", "4")["reach"] == pytest.approx(1)
+    assert 0 < last_json("solve", "--board", "2x2", "--tile", "32")["reach"] < 1
+    assert last_json("solve", "--board", "2x2", "--tile", "64")["reach"] == 0  # 32 is the largest tile on four cells
+    assert last_json("solve", "--board", "2x3", "--tile", "4")["reach"] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("board", "until", "worst"), [("3x3", "16", 8), ("4x4", "8", 0)])
-def test_an_end_before_the_end(capsys, board: str, until: str, worst: int) -> None:
+def test_an_end_before_the_end(capsys, last_json, board: str, until: str, worst: int) -> None:
     """The board is large enough: best play nearly always reaches the tile, which ends the game.
 
     The unluckiest spawns on 4x4 fill the board with 2s and 4s in turn before the first merge: 0 points.
     """
-    found = _object(capsys, "--board", board, "--until", until, "--tile", until)
+    found = last_json("solve", "--board", board, "--until", until, "--tile", until)
     assert found["until"] == found["tile"] == int(until)
     assert found["reach"] == pytest.approx(1)
     assert found["expected"] > found["worst"] == worst
@@ -83,7 +73,7 @@ def test_a_solution_is_saved_and_asked(capsys, tmp_path: Path) -> None:
     assert _said(capsys, "--solution", str(file), "--position", "0 4 2 / 2 8 0")[3] == asked[3]
 
 
-def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
+def test_kinds_of_positions(capsys, last_json, tmp_path: Path) -> None:
     file = str(tmp_path / "game.solution")
     _said(capsys, "--board", "2x2", "--out", file)
 
@@ -99,7 +89,7 @@ def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
     assert [line.split(":")[0] for line in after] == ["  as an afterstate"]
     moves = kinds("2 0 / 0 0")
     assert moves == ["  unreachable: play never comes to it"]
-    found = _object(capsys, "--solution", file, "--position", "2 4 / 0 0")["position"]
+    found = last_json("solve", "--solution", file, "--position", "2 4 / 0 0")["position"]
     assert found["cells"] == "2 4 / 0 0"
     assert found["state"]["moves"]["up"] is None
     assert found["state"]["expected"] == max(
@@ -108,7 +98,7 @@ def test_kinds_of_positions(capsys, tmp_path: Path) -> None:
     assert found["state"]["reach"] is None
 
 
-def test_threes_from_its_file(capsys, tmp_path: Path) -> None:
+def test_threes_from_its_file(capsys, last_json, tmp_path: Path) -> None:
     """The first two rows of table 28 (Guei 2023); a solution of another game judges no game of 2048."""
     file = str(tmp_path / "threes.solution")
     state = ("--position", "0 1 0 / 0 0 2", "--hint", "3")
@@ -120,7 +110,7 @@ def test_threes_from_its_file(capsys, tmp_path: Path) -> None:
     ]
     short = _said(capsys, "--solution", file, "--position", "0 1 0 / 0 0 2 +3")
     assert short[-3:] == said[-3:]
-    found = _object(capsys, "--solution", file, "--position", "3 2 1 / 48 6 0", "--hint", "2", "--last", "up")
+    found = last_json("solve", "--solution", file, "--position", "3 2 1 / 48 6 0", "--hint", "2", "--last", "up")
     assert (found["game"], found["board"]) == ("threes", "2x3")
     assert found["position"]["afterstate"] == pytest.approx(
         {"expected": 198.94034331280648, "best": 837, "worst": 75, "reach": None}
@@ -201,12 +191,3 @@ def test_too_little_memory(mistake, monkeypatch: pytest.MonkeyPatch) -> None:
     line = mistake("solve", "--board", "4x4", "--until", "1024")
     assert line.startswith("4x4 needs more memory than there is: the positions up to 2")
     assert line.endswith(" bytes; give a smaller --until")
-
-
-def test_in_a_process_of_its_own_without_jax() -> None:
-    code = "import sys; from launch.cli import main; sys.exit(main(sys.argv[1:]) or 'jax' in sys.modules)"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", code, "solve", "--board", "2x2"]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "expected 66.964149" in done.stdout

@@ -28,25 +28,17 @@ def test_the_table_has_a_row_for_each_depth(toy_yaml: Path, capsys):
     assert json.loads(capsys.readouterr().out)["depths"]["reward_error"] == [6.0, 7.0, 8.0, 9.0]
 
 
-@pytest.mark.parametrize(
-    ("words", "mistake"),
-    [
-        (["--boards", "1"], "--boards 1: give 2 or more"),
-        (["--depth", "0"], "--depth 0: give 1 to 64"),
-        (["--games", "1"], "--games 1: give 2 or more, or 0 for no values"),
-        (["--games", "0", "--solution", "x"], "--solution x has no effect with --games 0"),
-    ],
-)
-def test_mistakes_are_one_line(words: list[str], mistake: str, toy_yaml: Path, capsys):
-    assert main(["diagnose", "runs/none", *words]) == 2
-    assert mistake in capsys.readouterr().err
-
-
-def test_a_learner_without_a_model_has_values_alone(toy_yaml: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+def test_mistakes_are_one_line(toy_yaml: Path, mistake, monkeypatch: pytest.MonkeyPatch):
+    for words, line in {
+        "--boards 1": "--boards 1: give 2 or more",
+        "--depth 0": "--depth 0: give 1 to 64",
+        "--games 1": "--games 1: give 2 or more, or 0 for no values",
+        "--games 0 --solution x": "--solution x has no effect with --games 0",
+    }.items():
+        assert line in mistake(f"diagnose runs/none {words}")
     main(["train", "toy.yaml"])
     monkeypatch.setattr(toy, "SPEC", toy.SPEC._replace(diagnose=""))
-    assert main(["diagnose", "runs/one", "--games", "0"]) == 2
-    assert "the learner 'toy' has nothing to diagnose without --games" in capsys.readouterr().err
+    assert "the learner 'toy' has nothing to diagnose without --games" in mistake("diagnose runs/one --games 0")
 
 
 @pytest.mark.slow
@@ -80,15 +72,7 @@ def test_the_games_of_values_are_counted(run: str, capsys, monkeypatch: pytest.M
     assert "3 of 3" in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.slow
-def test_a_solution_of_another_board_is_refused(run: str, capsys):
-    assert main(["solve", "--board", "2x2", "--out", "2x2.solution"]) == 0
-    assert main(["diagnose", run, "--boards", "2", "--depth", "1", "--solution", "2x2.solution"]) == 2
-    assert "2x2.solution: a solution of 2x2, but the games are of 2x3" in capsys.readouterr().err
-
-
-def test_trees_of_an_ntuple_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_trees_of_an_ntuple_network(capsys, mistake):
     words = ["run.name=one", "run.final_games=5", "ntuple.env_steps=2000", "ntuple.report_env_steps=2000"]
     assert main(["train", str(ROOT / "configs" / "ntuple" / "2x2.yaml"), *words]) == 0
     capsys.readouterr()
@@ -98,5 +82,4 @@ def test_trees_of_an_ntuple_network(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [word.strip() for word in rows[0].split("|")] == ["0", "1.0", "1", "0.0000"]
     assert rows[3].startswith("values of 3 games, mean score ")
     assert rows[-1].startswith("correlation at one position of each game: of V and G ")
-    assert main(["diagnose", "runs/one"]) == 2
-    assert "give --depth 5 or less" in capsys.readouterr().err
+    assert "give --depth 5 or less" in mistake("diagnose runs/one")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from launch.evaluation.diagnosis.values import ValuedPositions, print_values, returns, value_positions
+from launch.evaluation.diagnosis.values import ValuedPositions, report_values, returns, value_positions
 from launch.evaluation.loading import LoadedPlayer
 from launch.evaluation.records.played import Game
 from ntuple.core.interfaces import Analysis
@@ -98,7 +98,7 @@ def test_the_tables_fit_80_columns(right: ValuedPositions, capsys):
     large = ValuedPositions(
         right.lengths, right.scores, 100 * right.tile_sum, 1000 * right.value, 1000 * right.gain, None
     )
-    print_values(large, 0.999)
+    report_values(large, 0.999)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert not any(line.startswith(" exact") for line in lines)

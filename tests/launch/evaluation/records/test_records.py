@@ -357,7 +357,7 @@ def test_bytes_that_are_no_text(capsys):
     assert lines[-3].endswith(" correct 1, without mistake but not over 1")
 
 
-def test_an_evaluation_is_noted_as_judged(capsys):
+def test_an_evaluation_is_noted_as_judged(capsys, mistake):
     """If the games are right, over, and its own; else it is left as it is."""
     assert (
         main(["evaluate", "random", "--board", "2x2", "--games", "20", "--seed", "1", "--records", "r.txt", "--json"])
@@ -371,11 +371,9 @@ def test_an_evaluation_is_noted_as_judged(capsys):
         ([*lines[:-1], max(lines, key=len)], "result.json: its score_mean is "),
         ([*lines[:-1], "0111 #L 11"], "games.txt: 1 games stop before they are over; result.json is left as it is"),
     ):
-        assert main(["judge", _file("\n".join(wrong)), "--result", "result.json"]) == 2
-        assert capsys.readouterr().err.startswith(f"error: {line}")
+        assert mistake("judge", _file("\n".join(wrong)), "--result", "result.json").startswith(line)
     assert main(["judge", _file("\n".join([*lines[:-1], "0111 #R #L"])), "--result", "result.json"]) == 2
-    assert main(["judge", "r.txt", "--result", "none.json"]) == 2
-    assert capsys.readouterr().err.startswith("error: cannot read none.json")
+    assert mistake("judge r.txt --result none.json").startswith("cannot read none.json")
     assert json.loads(result.read_text()) == before
     assert main(["judge", "r.txt", "--result", "result.json"]) == 0
     assert "result.json: noted that its 20 games are judged" in capsys.readouterr().out
@@ -400,16 +398,12 @@ def test_an_evaluation_is_noted_as_judged(capsys):
          "games.txt, line 2: the header says 3x3, the games are judged on 4x4; leave out one of the two"),
     ],
 )  # fmt: skip
-def test_files_and_boards_that_are_refused(capsys, text: str, words: list[str], line: str):
-    assert main(["judge", _file(text), *words]) == 2
-    captured = capsys.readouterr()
-    assert captured.err == f"error: {line}\n"
+def test_files_and_boards_that_are_refused(mistake, text: str, words: list[str], line: str):
+    assert mistake("judge", _file(text), *words) == line
 
 
-@pytest.mark.parametrize("path", ["nowhere.txt", "."])
-def test_a_file_that_cannot_be_read(capsys, path: str):
-    assert main(["judge", path]) == 2
-    captured = capsys.readouterr()
-    assert captured.err.startswith(f"error: cannot read {path}: ")
-    assert captured.err.endswith("; give a file of game records\n")
-    assert captured.err.count("\n") == 1
+def test_a_file_that_cannot_be_read(mistake):
+    for path in ("nowhere.txt", "."):
+        line = mistake("judge", path)
+        assert line.startswith(f"cannot read {path}: ")
+        assert line.endswith("; give a file of game records")
