@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from launch.cli import main
 from tests.launch.course.compose import STARTERS
 from tests.launch.course.grader import Change, Grader
 
@@ -395,19 +394,19 @@ def test_players(
     assert crashed["measured"]["games"] == "2 of 9"
 
 
-def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
-    def mistake(*words: str) -> str:
-        assert main(["grade", *words]) == 2
-        return capsys.readouterr().err
-
-    assert "there is no project lite; the projects are light, " in mistake("lite", "python x.py")
+@pytest.mark.parametrize(
+    ("project", "words", "line"),
+    [
+        ("lite", ["python x.py"], "there is no project lite; the projects are light, "),
+        ("light", ["./x.py"], "./x.py is a file without the right to be executed; give its command"),
+        ("light", ["nobody"], 'nobody is no program that can be run; give its command in quotes, such as "python'),
+        ("light", ["python 'x.py"], """the program "python 'x.py" is no command: No closing quotation"""),
+        ("light", ["python x.py", "--games", "0"], "--games is 0; give 1 or more"),
+        ("light", ["python x.py", "--seconds", "0"], "--seconds is 0; give seconds above 0"),
+        ("light", ["python x.py", "--players", "random"], "--players are those of projects 5 and 6"),
+        ("2584-adversary", ["python x.py"], "the standard players are runs/standard-lines and "),
+    ],
+)
+def test_what_is_no_program(mistake, project: str, words: list[str], line: str) -> None:
     Path("x.py").write_text("")
-    assert "./x.py is a file without the right to be executed; give its command" in mistake("light", "./x.py")
-    assert 'nobody is no program that can be run; give its command in quotes, such as "python' in mistake(
-        "light", "nobody"
-    )
-    assert "is no command: No closing quotation" in mistake("light", "python 'x.py")
-    assert "--games is 0; give 1 or more" in mistake("light", "python x.py", "--games", "0")
-    assert "--seconds is 0; give seconds above 0" in mistake("light", "python x.py", "--seconds", "0")
-    assert "the standard players are runs/standard-lines and " in mistake("2584-adversary", "python x.py")
-    assert "--players are those of projects 5 and 6" in mistake("light", "python x.py", "--players", "random")
+    assert mistake(f"grade {project}", *words).startswith(line)

@@ -135,18 +135,16 @@ def test_the_result_of_a_training_is_taken_as_it_is(toy_yaml: Path, capsys, publ
     assert row.startswith(f"| this project | one (toy) | 1ply | 100 | {result['score_mean']:,.0f} ± ")
 
 
-def test_paths_that_cannot_be_used(published: Path, capsys):
+@pytest.mark.usefixtures("published")
+def test_paths_that_cannot_be_used(mistake):
     Path("runs/two").mkdir(parents=True)
-    for words, line in (
-        (["nowhere"], "there is no nowhere; give an evaluation file or a run folder"),
-        (["runs/two"], "runs/two has no evaluations; play one: muzero2048 evaluate runs/two"),
-        (["--out", "none/page.md"], "cannot use none/page.md: "),
-    ):
-        assert main(["leaderboard", *words]) == 2
-        assert capsys.readouterr().err.startswith(f"error: {line}")
+    assert mistake("leaderboard nowhere") == "there is no nowhere; give an evaluation file or a run folder"
+    assert mistake("leaderboard runs/two").startswith(
+        "runs/two has no evaluations; play one: muzero2048 evaluate runs/"
+    )
+    assert mistake("leaderboard --out none/page.md").startswith("cannot use none/page.md: ")
     shutil.rmtree("docs")
-    assert main(["leaderboard"]) == 2
-    assert "there is no folder docs/evaluations; run the command in a checkout" in capsys.readouterr().err
+    assert mistake("leaderboard").startswith("there is no folder docs/evaluations; run the command in a checkout")
 
 
 def test_programs_are_quoted_and_mistakes_in_them_are_named(tmp_path: Path):
