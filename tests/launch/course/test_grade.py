@@ -146,11 +146,6 @@ def test_value_iteration(grade: Grader) -> None:
     assert broken["points"] == 0
     place = r"RuntimeError: broken \(value_iteration\.py, line [0-9]+\), at the question "
     assert re.match(f"ended during the game: {place}", broken["faults"][0])
-
-
-@pytest.mark.slow
-def test_wrong_and_slow_value_iteration(grade: Grader) -> None:
-    program = "value-iteration", "value_iteration", ""
     one_more = grade(*program, ("history[sweeps]", "history[sweeps - 1]"), games=50)
     assert 0 < one_more["points"] < 50  # V_400 is V_399
     spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
@@ -294,64 +289,28 @@ def test_a_tournament_player(grade: Grader, game: str) -> None:
     assert (crashed["points"], crashed["faults"][0]) == (0, "game 1: did not start: ended during the game: broken")
 
 
+# Wrong rules and wrong spawns of players, and where a game is recorded.
+MERGE_TWICE = ("                may_merge = False\n", "                pass\n")
+MERGE_TWICE_IN_MCTS = ("points, may_merge = points + (2 << level), False", "points = points + (2 << level)")
+MERGE_EQUALS = ("abs(level - last) == 1", "abs(level - last) <= 1")
+MERGE_TWOS = ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14")
+MORE_FOURS, MOST_FOURS = (("rng.random() < 0.9", f"rng.random() < {share}") for share in (0.8, 0.7))
+MORE_ONES = ("return 1 if rng.random() < 0.75", "return 1 if rng.random() < 0.85")
+NO_BAG = ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1")
+LIGHT_RECORD = "                print(record(log, rewards, moves)"
+TD_RECORD, STRONG_RECORD = "                print(record(log[: moves + FIRST])", '            print("" if TRAIN'
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("project", "starter", "game", "train", "rule", "tile", "record"),
     [
-        (
-            "light",
-            "td_afterstate",
-            "",
-            2000,
-            ("                may_merge = False\n", "                pass\n"),
-            ("rng.random() < 0.9", "rng.random() < 0.8"),
-            "                print(record(log, rewards, moves)",
-        ),
-        (
-            "2584-player",
-            "td_player",
-            "--game=2584",
-            1000,
-            ("abs(level - last) == 1", "abs(level - last) <= 1"),
-            ("rng.random() < 0.9", "rng.random() < 0.8"),
-            "                print(record(log[: moves + FIRST])",
-        ),
-        (
-            "threes-player",
-            "td_player",
-            "--game=threes",
-            2000,
-            ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14"),
-            ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1"),
-            "                print(record(log[: moves + FIRST])",
-        ),
-        (
-            "2584-strong",
-            "strong_player",
-            "--game=2584",
-            1000,
-            ("abs(level - last) == 1", "abs(level - last) <= 1"),
-            ("return 1 if rng.random() < 0.75", "return 1 if rng.random() < 0.85"),
-            '            print("" if TRAIN',
-        ),
-        (
-            "threes-strong",
-            "strong_player",
-            "--game=threes",
-            2000,
-            ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14"),
-            ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1"),
-            '            print("" if TRAIN',
-        ),
-        (
-            "mcts",
-            "mcts",
-            "--rollouts=20",
-            0,
-            ("points, may_merge = points + (2 << level), False", "points = points + (2 << level)"),
-            ("rng.random() < 0.9", "rng.random() < 0.7"),
-            "            print(text",
-        ),
+        ("light", "td_afterstate", "", 2000, MERGE_TWICE, MORE_FOURS, LIGHT_RECORD),
+        ("2584-player", "td_player", "--game=2584", 1000, MERGE_EQUALS, MORE_FOURS, TD_RECORD),
+        ("threes-player", "td_player", "--game=threes", 2000, MERGE_TWOS, NO_BAG, TD_RECORD),
+        ("2584-strong", "strong_player", "--game=2584", 1000, MERGE_EQUALS, MORE_ONES, STRONG_RECORD),
+        ("threes-strong", "strong_player", "--game=threes", 2000, MERGE_TWOS, NO_BAG, STRONG_RECORD),
+        ("mcts", "mcts", "--rollouts=20", 0, MERGE_TWICE_IN_MCTS, MOST_FOURS, "            print(text"),
     ],
 )
 def test_players(
