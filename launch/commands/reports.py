@@ -33,10 +33,11 @@ def _add_compare(commands: Parser) -> None:
 
 
 def _run_compare(arguments: argparse.Namespace) -> None:
-    from launch.report.compare import Selection, compare
+    from launch.report.compare import compare
+    from launch.report.selection import select
 
-    selection = Selection(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
-    compare(selection, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)
+    configs = select(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
+    compare(configs, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)
 
 
 def _add_reproduce(commands: Parser) -> None:
