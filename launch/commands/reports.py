@@ -65,7 +65,7 @@ def _run_reproduce(arguments: argparse.Namespace) -> int:
     from launch.errors import UserError
     from launch.jobs.plan import parse_seeds
     from launch.report.papers.plan import Scale
-    from launch.report.papers.reproduce import TablePart, list_tables, reproduce
+    from launch.report.papers.reproduce import list_tables, reproduce
 
     scale = Scale(arguments.budget, tuple(parse_seeds(arguments.seeds)), arguments.games)
     if arguments.table is None:
@@ -73,8 +73,8 @@ def _run_reproduce(arguments: argparse.Namespace) -> int:
         if given:
             raise UserError(f"{given[0]} needs a TABLE, such as guei-table-5")
         return list_tables(scale)
-    part = TablePart(_names(arguments.rows), _names(arguments.columns))
-    return reproduce(arguments.table, part, scale, arguments.on, arguments.csv)
+    rows, columns = _names(arguments.rows), _names(arguments.columns)
+    return reproduce(arguments.table, rows, columns, scale, arguments.on, arguments.csv)
 
 
 def _names(words: str) -> list[str]:
