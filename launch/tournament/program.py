@@ -85,6 +85,7 @@ class Program:
         """Name a program; `errors` is a file that gets what it writes on stderr, so that its end can be explained."""
         self.name, self._command, self._limits, self._errors = name, list(command), limits, errors
         self._process: subprocess.Popen[bytes] | None = None
+        self._input = self._output = -1  # descriptors of its pipes
         self._waiting = b""
         self.seconds = 0.0  # of its answers since the program was told of a game
 
@@ -107,8 +108,9 @@ class Program:
         )
         self._waiting = b""
         _running.append(self)
-        os.set_blocking(self._input, False)
-        os.set_blocking(self._output, False)
+        self._input, self._output = (pipe.fileno() for pipe in (self._process.stdin, self._process.stdout) if pipe)
+        for descriptor in (self._input, self._output):
+            os.set_blocking(descriptor, False)
 
     def leave(self) -> None:
         """Tell the program that the tournament is over, give it time to end, and end it."""
@@ -197,18 +199,6 @@ class Program:
     def _last_error(self) -> str:
         """Return the last line that the program wrote on stderr."""
         return last_line(self._errors) if self._errors else ""
-
-    @property
-    def _input(self) -> int:
-        assert self._process
-        assert self._process.stdin
-        return self._process.stdin.fileno()
-
-    @property
-    def _output(self) -> int:
-        assert self._process
-        assert self._process.stdout
-        return self._process.stdout.fileno()
 
     def _read(self) -> None:
         try:
