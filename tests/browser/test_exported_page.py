@@ -169,7 +169,7 @@ def test_the_games_of_the_player_are_games_of_serve(page: "Page"):
 def check_game(page: "Page", seed: int) -> int:
     """Compare the game that is shown with the game of `serve` that has the same moves; return their number."""
     states = page.evaluate("[...past, state].map(({ board, score, spawn }) => ({ board: [...board], score, spawn }))")
-    shown, score = game.open_game("4x4", seed)
+    shown, score, *_ = game.open_game("4x4", seed)
     assert states[0] == {"board": list(chain(*shown.board)), "score": 0, "spawn": None}
     for number, after in enumerate(states[1:]):
         legal = np.flatnonzero(rules.legal_actions(shown.board))

@@ -132,8 +132,8 @@ class Site:
         return JSONResponse(await asyncio.to_thread(self._catalogue.listing))
 
     async def _new(self, board: str, seed: int) -> Response:
-        (state, score), (kind, *_) = game.open_game(board, seed), parse_named_board(board)
-        return JSONResponse(game.describe(state, kind) | {"score": score, "tiles": kind.tiles})
+        opening, (kind, *_) = game.open_game(board, seed), parse_named_board(board)
+        return JSONResponse(game.describe(opening.state, kind) | {"score": opening.score, "tiles": kind.tiles})
 
     async def _position(self, board: str, position: str) -> Response:
         kind, rows, columns = parse_named_board(board)
