@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.loading import find_player
@@ -18,12 +17,6 @@ from ntuple.tables.stages import count_stages
 OPTION = "--export"
 MOST_BYTES = 32_000_000  # of the page; browsers on phones load more, but slowly
 ROOM = 100_000  # bytes of the page without its weights, at most
-
-
-class _NamedNetwork(NamedTuple):
-    name: str  # of its run
-    env_steps: int  # moves of its training
-    network: StoredNetwork
 
 
 def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> None:
@@ -60,8 +53,8 @@ def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> Non
     )
 
 
-def _network_of(path: str) -> _NamedNetwork:
-    """Return the network of a path; UserError if the page cannot play it."""
+def _network_of(path: str) -> tuple[str, int, StoredNetwork]:
+    """Return the name of a run, the moves of its training, and its network; UserError if the page cannot play it."""
     source = find_player(path, SearchOptions())
     if source.checkpoint is None:
         raise UserError(f"the page plays n-tuple networks only, and {path} has none; give the run of a network")
@@ -80,4 +73,4 @@ def _network_of(path: str) -> _NamedNetwork:
         network = load_stored(folder, config).promoted()
     except ValueError as error:
         raise UserError(str(error)) from error
-    return _NamedNetwork(experiment.run.name, state.progress["env_steps"], network)
+    return experiment.run.name, state.progress["env_steps"], network
