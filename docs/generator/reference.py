@@ -9,7 +9,6 @@ from typing import Any
 
 from docs.generator import links, names
 from docs.generator.searches import SEARCHES
-from docs.generator.tables import code, plain
 from launch.cli import make_parser
 from launch.experiment import metrics, registry
 from launch.experiment.describe import learner_keys
@@ -217,6 +216,16 @@ def _file_pages() -> Iterator[tuple[str, str]]:
         others = "".join(f"- [`{name}`][{module}.{name}]\n" for name in elsewhere)
         options = f"    options:\n      filters: [{filters}]\n      show_root_heading: false\n"
         yield place, f"# {path}\n\n::: {module}\n{options}\n{others}"
+
+
+def plain(text: str) -> str:
+    """Return a text of the program as Markdown that shows its characters."""
+    return re.sub(r"[*_\[\]]", r"\\\g<0>", text).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def code(value: object) -> str:
+    """Return a value as inline code."""
+    return f"`{value}`"
 
 
 def _fenced(language: str, text: str) -> str:
