@@ -10,7 +10,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 from launch.quantities import counted
-from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, one_file
+from launch.viewing import BASE_STYLE, BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, one_file
 from launch.viewing.export.weights import PackedWeights
 from ntuple.core.rules import FOUR_SHARE
 from ntuple.files.stored_network import StoredNetwork
@@ -34,7 +34,7 @@ def render(content: PageContent) -> str:
     """Return the text of the page."""
     engine = one_file.read(HERE / "game.js", HERE / "search.js")
     script = one_file.read(BOARD_SCRIPT, CONTROLS, HERE / "page.js")
-    style = one_file.read(GAME_STYLE, BOARD_STYLE, HERE / "page.css")
+    style = one_file.read(BASE_STYLE, GAME_STYLE, BOARD_STYLE, HERE / "page.css")
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
         head=one_file.head(f"2048: {content.name}", [engine, script], style, WORKER),
         name=escape(content.name),
