@@ -12,15 +12,9 @@ from launch.report.published import leaderboard
 from launch.report.published.leaderboard import refusals
 from launch.report.published.papers import PaperResult
 from launch.report.published.programs import Program, read_programs
+from tests.launch.report.made_runs import RESULT
 
 ROOT = Path(__file__).parents[4]
-RESULT = {
-    "run": "one", "learner": "ntuple", "training_start": "normal", "search": "1ply", "board": "4x4",
-    "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000, "score_mean": 87_418.6, "score_low": 84_878.6,
-    "score_high": 89_958.6,
-    "reach": {"2048": 0.951, "4096": 0.815, "8192": 0.309, "16384": 0.0, "32768": 0.0, "65536": 0.0, "131072": 0.0},
-    "moves_per_second": 6_261_000.0, "version": "0.1.0", "machine": "2 cores", "command": "muzero2048 evaluate a|b",
-}  # fmt: skip
 SMALL = {"board": "2x3", "score_mean": 120.4, "score_high": 131.0, "reach": dict.fromkeys(RESULT["reach"], 0.0)}
 PAPERS = [
     PaperResult("A 2023", "table 7", "8x6", "3 plies", "4x4", "5 games", 475126.0, 6407.0, None,
