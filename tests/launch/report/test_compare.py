@@ -113,8 +113,7 @@ def test_the_curves_of_the_page_are_those_of_the_csv(runs: list[str]):
     assert number == len(rows)
 
 
-def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_games_of_all_seeds_are_counted():
     for seed, tiles in enumerate(({"512": 60, "1024": 40}, {"1024": 100})):
         run = write_run(Path(f"runs/a{seed}"), [(1, 1.0)], seed=seed)
         write_evaluation(run, 5.0, 1.0, seed=seed, max_tiles=tiles, score_bins={"80": 25, "82": 75})
@@ -125,8 +124,7 @@ def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
     assert found["shares"] == [0.25, 0, 0.75]
 
 
-def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_band(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_band():
     for group, seeds in (("three", 3), ("two", 2)):
         for seed in range(seeds):
             score = 10.0 * seeds + seed
@@ -221,8 +219,7 @@ def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], 
 
 
 @pytest.mark.usefixtures("figures")
-def test_names_with_markup_are_shown_as_they_are(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_names_with_markup_are_shown_as_they_are():
     run = write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], group="'</script><b>x'")
     write_evaluation(run, 5.0, 1.0, command="<img src=x>")
     assert main(["compare", "--out", "out"]) == 0
@@ -233,8 +230,7 @@ def test_names_with_markup_are_shown_as_they_are(tmp_path: Path, monkeypatch):
     assert _data(page)["curves"][0]["label"] == "</script><b>x (toy), 1 seed"
 
 
-def test_many_rows_are_thinned_on_the_page(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_many_rows_are_thinned_on_the_page():
     points = [(i, 10.0 if i == 7777 else 1.0 + i % 3) for i in range(1, 10_001)]
     write_run(Path("runs/a"), points)
     assert main(["compare", "--out", "out"]) == 0
