@@ -61,6 +61,17 @@ def new_page(browser: "Browser", width: int, theme: str) -> tuple["Page", list[s
     return page, faults
 
 
+def swipe(page: "Page", action: int) -> None:
+    """Swipe over the board of a page on a phone: up, right, down, left = 0..3."""
+    x, y = ((0, -1), (1, 0), (0, 1), (-1, 0))[action]
+    session, box = page.context.new_cdp_session(page), page.locator(".board").bounding_box()
+    assert box
+    points = [(box["x"] + 150 + 60 * x * i, box["y"] + 150 + 60 * y * i) for i in range(2)]
+    for kind, point in (("touchStart", points[0]), ("touchMove", points[1]), ("touchEnd", None)):
+        touches = [{"x": point[0], "y": point[1]}] if point else []
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+
+
 def tab_to(page: "Page", selector: str) -> None:
     """Press the Tab key until an element that the CSS selector matches has the focus."""
     for _ in range(300):
