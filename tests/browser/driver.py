@@ -3,15 +3,20 @@
 The browser is Debian's; playwright downloads none.
 """
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+ROOT = Path(__file__).parents[2]
 LOCAL = (None, "localhost", "127.0.0.1", "::1")  # None: file:, data: and blob: have no host
 HEIGHT = 900
 FOCUSED = "selector => document.activeElement !== null && document.activeElement.matches(selector)"
@@ -28,6 +33,19 @@ def chromium() -> Iterator["Browser"]:
             yield browser
         finally:
             browser.close()
+
+
+@contextmanager
+def serving(folder: Path, *runs: str) -> Iterator[str]:
+    """Start `muzero2048 serve` in a folder, and return its address."""
+    command = [sys.executable, "-m", "launch", "serve", *runs, "--port", "0"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server.stdout.readline().split()[0]
+        finally:
+            server.terminate()
 
 
 def new_page(browser: "Browser", width: int, theme: str) -> tuple["Page", list[str]]:

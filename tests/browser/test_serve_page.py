@@ -5,10 +5,7 @@ number of moves on the page changes between two frames.
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +16,13 @@ from small_runs import train_in
 
 from launch.cli import main
 from tests.browser.conftest import OpenPage
-from tests.browser.driver import swipe
+from tests.browser.driver import serving, swipe
 from tests.launch.viewing.conftest import larger_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).parents[2]
 NAMES = ("up", "right", "down", "left")
 # Count the frames in which the number of moves changed, for some seconds.
 COUNT = """seconds => new Promise(resolve => {
@@ -51,13 +47,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     """Return the address of a server of this run."""
-    command = [sys.executable, "-m", "launch", "serve", "--port", "0"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    yield server.stdout.readline().split()[0]
-    server.terminate()
-    server.communicate(timeout=20)
+    with serving(folder) as place:
+        yield place
 
 
 @pytest.fixture
