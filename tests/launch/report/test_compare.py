@@ -13,6 +13,7 @@ from launch.experiment import registry
 from launch.report.runs import read_config, read_run
 from tests.launch.conftest import TOY_YAML
 from tests.launch.report.made_runs import read, write_evaluation, write_run
+from tests.launch.report.made_tables import cells_of
 
 FILES = ["budgets.csv", "config.csv", "costs.csv", "curves.csv", "differences.csv", "distributions.csv",
          "evaluations.csv", "groups.csv", "index.html", "reach_4096.png", "reach_4096.svg", "references.csv",
@@ -65,13 +66,6 @@ def _data(page: str):
     return data
 
 
-def _cells(page: str, table: str) -> list[list[str]]:
-    """Return the texts of the cells of a table, without markup."""
-    (body,) = re.findall(rf'<table id="{table}">.*?</table>', page, re.DOTALL)
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)[1:]
-    return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
-
-
 @pytest.mark.usefixtures("figures")
 def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: list[str], capsys):
     page = compare(*runs, "--x", "games", "--tile", "4096")
@@ -87,7 +81,7 @@ def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: lis
 
 def test_the_numbers_of_the_page_are_those_of_the_result_files(runs: list[str]):
     page = compare(*runs)
-    rows = _cells(page, "groups")
+    rows = cells_of(page, "groups")
     assert len(rows) == 5  # two groups, the second with two seeds, and the rows of the three seeds
     seeds = {row[0].split()[0]: row for row in rows if "seed " in row[0]}
     for folder in runs:
@@ -135,7 +129,7 @@ def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_ban
     run = write_run(Path("runs/lucky"), [(1, 1.0), (2, 1.0)], group="lucky")
     write_evaluation(run, 90.0, 1.0, games=20)
     page = compare()
-    data, rows = _data(page), _cells(page, "groups")
+    data, rows = _data(page), cells_of(page, "groups")
     colours = {curve["label"].split()[0]: curve["colour"] for curve in data["curves"]}
     assert len(set(colours.values())) == 3
     assert {games["label"].split()[0]: games["colour"] for games in data["distributions"]} == colours
