@@ -103,8 +103,8 @@
     board.show(levels, spawnOf(at), data.tiles);
     element("score").textContent = whole.format(score[move]);
     element("tile").textContent = data.tiles[Math.max(...levels.flat())];
-    element("next").textContent = data.hints[hint[at]];
-    element("next").parentElement.hidden = !data.hints[hint[at]];
+    element("hint").textContent = data.hints[hint[at]];
+    element("hint").parentElement.hidden = !data.hints[hint[at]];
     for (const [name, table] of Object.entries(tables)) {
       const advice = adviceOf(views[name], at);
       table.clear();
@@ -438,10 +438,10 @@
     element("game").addEventListener("change", (event) => { pause(); choose(Number(event.target.value)); goTo(0); });
     element("move").addEventListener("input", (event) => { if (event.target.value !== "") { pause(); goTo(Number(event.target.value)); } });
     element("slider").addEventListener("input", (event) => { pause(); goTo(Number(event.target.value)); });
-    element("begin").addEventListener("click", () => { pause(); goTo(0); });
-    element("back").addEventListener("click", () => { pause(); goTo(move - 1); });
-    element("next").addEventListener("click", () => { pause(); goTo(move + 1); });
-    element("end").addEventListener("click", () => { pause(); goTo(game.moves); });
+    const places = { begin: () => 0, back: () => move - 1, next: () => move + 1, end: () => game.moves };
+    for (const [id, place] of Object.entries(places)) {
+      element(id).addEventListener("click", () => { pause(); goTo(place()); });
+    }
     element("play").addEventListener("click", () => (timer ? pause() : play()));
     document.addEventListener("keydown", onKey);
     listMistakes();

@@ -159,7 +159,10 @@ def test_without_a_judge_the_page_says_so(files: Path):
     assert data["mistakes"][0]["loss"] == np.nanmax(lost) > 0
     assert "There is no judge: these are the player&#x27;s own values." in Path("replay.html").read_text()
     assert replay(files / "2x3.txt")["mistakes"] == []
-    assert "Nobody values these positions" in Path("replay.html").read_text()
+    page = Path("replay.html").read_text()
+    assert "Nobody values these positions" in page
+    names = re.findall(r'\sid="([\w-]+)"', page)
+    assert len(names) == len(set(names)) > 20  # of two elements with one name, the script finds the first
 
 
 # Figures over all games
