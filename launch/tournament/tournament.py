@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.loading import is_player
+from launch.evaluation.seeds import check_seed
 from launch.files import write_text
 from launch.locks import take_lock
 from launch.progress import progress_line
@@ -55,6 +56,7 @@ def run_tournament(request: Request) -> int:
     """Play the games that the folder lacks, print the table, and write records and page; return the exit code."""
     if request.games < 1 or request.rounds < 1:
         raise UserError("--games and --rounds are at least 1")
+    check_seed(request.seed)
     game, rows, columns = parse_named_board(request.board)
     rules = make_game_rules(game.name, rows, columns)
     board = board_name(rows, columns, game.name)

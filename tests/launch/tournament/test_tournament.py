@@ -223,6 +223,7 @@ def test_a_killed_tournament_goes_on(
         (["nobody --x"], "nobody is neither a player nor a program"),
         (["greedy", "--move-seconds", "0"], "--move-seconds is 0; give seconds above 0"),
         (["greedy", "--rounds", "0"], "--games and --rounds are at least 1"),
+        (["greedy", "--seed", "-1"], "--seed is -1; give 0 to "),
         (["deep=heuristic --plies 99"], "deep: override search.plies=99: search.plies is 99; give 1 to 16"),
         (["ntuple", "--board", "3x3"], "ntuple: ntuple plays on 4x4, not on 3x3; give another --board"),
         (

@@ -358,6 +358,7 @@ def test_a_game_without_moves_and_one_that_stops():
         ("{f}/2x3.txt --out no/page.html", "--out: there is no folder no"),
         ("{f}/2x3.txt --game 13", "--game is 13; give 1 to 12, or one of best, worst, median"),
         ("{f}/2x3.txt --game first", "--game is first"),
+        ("heuristic --board 2x2 --plies 1 --games 2 --game ²", "--game is ²; give 1 to 2"),  # a digit, but no number
         ("{f}/2x3.txt --games 0", "--games is 0"),
         ("{f}/2x3.txt --seed 1", "--seed is for games that are played"),
         ("{f}/2x3.txt --board 2x2", "the header says 2x3"),
