@@ -8,7 +8,7 @@ from launch.evaluation.loading import find_player
 from launch.evaluation.search_options import SearchOptions
 from launch.trained import DEFAULT, PAGE_SCORE, packaged
 from launch.viewing import one_file
-from launch.viewing.export.page import PageContent, render
+from launch.viewing.export.page import render
 from launch.viewing.export.weights import TooLargeError, pack
 from ntuple import NTupleConfig
 from ntuple.files.stored_network import StoredNetwork, load_stored
@@ -45,7 +45,7 @@ def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> Non
             f"{path}: its page would be larger than {MOST_BYTES / 1e6:.0f} MB, with {network.weights.size:,} "
             "weights; train a network with fewer or shorter tuples, such as ntuple.network=4x5, or for fewer moves"
         ) from None
-    text = render(PageContent(name, env_steps, network, packed, score_line))
+    text = render(name, env_steps, network, packed, score_line)
     one_file.write(OPTION, out, text)
     print(
         f"{out}: {name}, {network.weights.size:,} weights in half precision, "
