@@ -14,7 +14,7 @@ from launch.jobs.following import console
 from launch.jobs.plan import PlannedRun, check_fits
 from launch.jobs.submit import evaluate_here, evaluate_on_slurm
 from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
-from launch.report.papers.estimate import Estimate, estimate, measured_speeds
+from launch.report.papers.estimate import estimate, measured_speeds
 from launch.report.papers.lines import line_columns, lines_of
 from launch.report.papers.plan import Scale, plan_row, plan_runs, why_not
 from launch.report.papers.table import PaperRow, PaperTable, load_table, table_names
@@ -50,7 +50,13 @@ def reproduce(
     evaluated = table.with_columns(columns)
     runs = plan_runs(table, chosen, scale)
     expected = estimate(evaluated, chosen, scale, measured_speeds(RUNS))
-    print(f"{table.name}: {table.title} ({table.source})\n{_expected_line(expected)}", flush=True)
+    how = "measured in runs/" if expected.is_measured else "a rough one, from the table's file"
+    print(
+        f"{table.name}: {table.title} ({table.source})\n"
+        f"on this machine from nothing: about {expected.training:,.1f} hours of training and"
+        f" {expected.playing:,.1f} of play (speed of training: {how})",
+        flush=True,
+    )
     exit_code = _do_on(cluster, evaluated, chosen, runs, scale) if cluster else _do_here(evaluated, chosen, runs, scale)
     if exit_code == STOPPED:
         return exit_code
@@ -149,11 +155,3 @@ def _evaluations(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> l
         for _, planned in plan_row(table, row, scale):
             evaluations.setdefault(planned.whole.output, planned)
     return list(evaluations.values())
-
-
-def _expected_line(expected: Estimate) -> str:
-    how = "measured in runs/" if expected.is_measured else "a rough one, from the table's file"
-    return (
-        f"on this machine from nothing: about {expected.training:,.1f} hours of training and"
-        f" {expected.playing:,.1f} of play (speed of training: {how})"
-    )
