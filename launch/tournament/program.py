@@ -6,8 +6,9 @@ import re
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -210,3 +211,15 @@ class Program:
         self._waiting += read
         if len(self._waiting) > MOST_WAITING or (b"\n" not in self._waiting and len(self._waiting) > MOST_LINE):
             raise ProgramError(self.name, Fault.FLOOD, f"more than {MOST_LINE} bytes without an end of line")
+
+
+@contextlib.contextmanager
+def programs_of(commands: Mapping[str, Sequence[str]], limits: Mapping[str, Limits]) -> Iterator[dict[str, Program]]:
+    """Yield a program for each command, all by their names, and end them."""
+    with contextlib.ExitStack() as stack:
+        programs = {}
+        for name, command in commands.items():
+            errors = stack.enter_context(tempfile.TemporaryFile("a+b"))
+            programs[name] = Program(name, command, limits[name], errors)
+            stack.callback(programs[name].leave)
+        yield programs
