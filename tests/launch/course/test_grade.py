@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.launch.course.compose import STARTERS
-from tests.launch.course.grader import Change, Grader
+from tests.launch.course.conftest import Change, Grader
 
 USE = "the program has to use the number that it is given"
 
