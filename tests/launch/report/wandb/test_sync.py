@@ -4,20 +4,11 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from launch.cli import main
 from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from launch.locks import take_lock
 from launch.report.wandb.folder import summary_of, timed_rows
 from launch.train.run_process import LOCK_FILE
-
-
-@pytest.fixture
-def runs(toy_yaml: Path) -> Path:
-    for seed in (1, 2):
-        assert main(["train", str(toy_yaml), f"run.name=toy{seed}", f"run.seed={seed}"]) == 0
-    return Path("runs")
 
 
 def _id(run: Path) -> str:
