@@ -47,8 +47,11 @@ def pages() -> dict[str, str]:
         raise UndocumentedError(f"these public names have no docstring: {', '.join(missing)}")
     return {
         **{page: (links.ROOT / path).read_text(encoding="utf-8") for path, page in links.PAGES.items()},
-        **{f"reference/keys/{learner}.md": learner_page(learner) for learner in registry.LEARNERS},
-        "reference/keys/run.md": run_page(),
+        **{
+            f"reference/keys/{learner}.md": keys_page(f"Keys of `learner: {learner}`", learner, learner)
+            for learner in registry.LEARNERS
+        },
+        "reference/keys/run.md": keys_page("Keys of every run", next(iter(registry.LEARNERS)), "run"),
         "reference/keys/search.md": search_page(),
         "reference/metrics.md": metrics_page(),
         "reference/commands.md": commands_page(make_parser()),
@@ -60,16 +63,9 @@ def pages() -> dict[str, str]:
     }
 
 
-def learner_page(learner: str) -> str:
-    """Return the page of a learner's keys."""
-    keys = [key for key in learner_keys(learner) if key.name.startswith(f"{learner}.")]
-    return f"# Keys of `learner: {learner}`\n\n{_keys(keys)}"
-
-
-def run_page() -> str:
-    """Return the page of the keys that all learners share."""
-    keys = [key for key in learner_keys(next(iter(registry.LEARNERS))) if key.name.startswith("run.")]
-    return f"# Keys of every run\n\n{_keys(keys)}"
+def keys_page(title: str, learner: str, section: str) -> str:
+    """Return the page of the keys of a learner's experiments that stand in a section."""
+    return f"# {title}\n\n{_keys([key for key in learner_keys(learner) if key.name.startswith(f'{section}.')])}"
 
 
 def search_page() -> str:
