@@ -56,7 +56,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def measure(arguments: argparse.Namespace) -> list[BenchRow]:
     """Read the games, and play the last step again if there is a player; UserError if there is no such game."""
     goal, smallest = arguments.tile.bit_length() - 1, arguments.chain.bit_length() - 1
-    games = [game.boards for game in read_games(arguments.records, DEFAULT_BOARD, None).games]
+    games = [game.boards for game in read_games(arguments.records, DEFAULT_BOARD, None)[0]]
     rows = []
     for level in range(goal - 1, smallest - 1, -1):
         step = " ".join(str(1 << other) for other in range(goal - 1, level - 1, -1))

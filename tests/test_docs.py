@@ -228,7 +228,7 @@ def test_a_key_without_meaning(monkeypatch):
     key = learner_keys("ntuple")[-1]._replace(meaning="", name="ntuple.a")
     monkeypatch.setattr(reference, "learner_keys", lambda _: [key])
     with pytest.raises(reference.UndocumentedError, match=r"the key ntuple\.a has no meaning"):
-        reference.learner_page("ntuple")
+        reference.keys_page("Keys", "ntuple", "ntuple")
 
 
 def test_every_metric_is_in_the_reference(generated: dict[str, str], monkeypatch):

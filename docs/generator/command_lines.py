@@ -43,15 +43,7 @@ class Line(NamedTuple):
 
 
 def lines_of(page: str, text: str) -> Iterator[Line]:
-    """Yield the command lines of a page.
-
-    Args:
-        page: path, from the root of the repository.
-        text: of the page.
-
-    Yields:
-        The lines, without those that show the form of a command, such as `muzero2048 train CONFIG [key=value ...]`.
-    """
+    """Yield the command lines of a page without those that show a form: `muzero2048 train CONFIG [key=value ...]`."""
     for block in _FENCE.finditer(text):
         number = text.count("\n", 0, block.start(2)) + 1
         for line in re.split(r"(?<!\\)\n", block[2]) if block[1] in _LANGUAGES else ():

@@ -1,6 +1,7 @@
 """Links of the pages: written so that they work on GitHub, rewritten so that they work in the site too.
 
-A link in a page leads to a path of the repository. In the site
+Words of this file: `path` is that of a page from the root of the repository, `text` the content of the page. A link
+leads to a path of the repository. In the site
 
     a page of docs/, README.md, CONTRIBUTING.md, CHANGELOG.md   is a page
     configs/*.yaml                                              is a heading of the page of example configs
@@ -50,15 +51,7 @@ def page_paths() -> list[str]:
 
 
 def links_of(path: str, text: str) -> Iterator[Link]:
-    """Yield the links of a page to files of the repository.
-
-    Args:
-        path: of the page, from the root of the repository.
-        text: of the page.
-
-    Yields:
-        The links, without those to other hosts and to headings of the page itself.
-    """
+    """Yield the links of a page to files of the repository, not those to other hosts and to headings of the page."""
     for part in _PARTS.finditer(text):
         if part[6]:
             yield Link(part[6], part[6], "")
@@ -68,18 +61,9 @@ def links_of(path: str, text: str) -> Iterator[Link]:
 
 
 def rewrite_links(path: str, page: str, text: str) -> str:
-    """Return the text of a page with its links as the site needs them.
+    """Return the text of a page with its links as the site needs them; FileNotFoundError if a link leads to no file.
 
-    Args:
-        path: of the page, from the root of the repository.
-        page: of the page in the site, from the folder docs.
-        text: of the page.
-
-    Returns:
-        The text.
-
-    Raises:
-        FileNotFoundError: a link leads to no file.
+    `page` is the path in the site, from the folder docs.
     """
 
     def rewritten(part: re.Match[str]) -> str:

@@ -40,15 +40,7 @@ def mistakes() -> list[str]:
 
 
 def mistakes_of(page: str, text: str) -> Iterator[str]:
-    """Yield what a page names that does not exist.
-
-    Args:
-        page: its path, for the lines.
-        text: of the page.
-
-    Yields:
-        Lines with page, number of the line, and the name.
-    """
+    """Yield lines with the path of a page, the number of a line, and what it names that does not exist."""
     for number, line in enumerate(_ADDRESS.sub("", text).splitlines(), start=1):
         for path in _PATH.findall(line):
             if not (_PLACEHOLDER.search(path) or (ROOT / path).exists() or (ROOT / "configs" / path).is_file()):

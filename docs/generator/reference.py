@@ -9,7 +9,6 @@ from typing import Any
 
 from docs.generator import links, names
 from docs.generator.searches import SEARCHES
-from docs.generator.tables import code, plain
 from launch.cli import make_parser
 from launch.experiment import metrics, registry
 from launch.experiment.describe import learner_keys
@@ -48,8 +47,11 @@ def pages() -> dict[str, str]:
         raise UndocumentedError(f"these public names have no docstring: {', '.join(missing)}")
     return {
         **{page: (links.ROOT / path).read_text(encoding="utf-8") for path, page in links.PAGES.items()},
-        **{f"reference/keys/{learner}.md": learner_page(learner) for learner in registry.LEARNERS},
-        "reference/keys/run.md": run_page(),
+        **{
+            f"reference/keys/{learner}.md": keys_page(f"Keys of `learner: {learner}`", learner, learner)
+            for learner in registry.LEARNERS
+        },
+        "reference/keys/run.md": keys_page("Keys of every run", next(iter(registry.LEARNERS)), "run"),
         "reference/keys/search.md": search_page(),
         "reference/metrics.md": metrics_page(),
         "reference/commands.md": commands_page(make_parser()),
@@ -61,16 +63,9 @@ def pages() -> dict[str, str]:
     }
 
 
-def learner_page(learner: str) -> str:
-    """Return the page of a learner's keys."""
-    keys = [key for key in learner_keys(learner) if key.name.startswith(f"{learner}.")]
-    return f"# Keys of `learner: {learner}`\n\n{_keys(keys)}"
-
-
-def run_page() -> str:
-    """Return the page of the keys that all learners share."""
-    keys = [key for key in learner_keys(next(iter(registry.LEARNERS))) if key.name.startswith("run.")]
-    return f"# Keys of every run\n\n{_keys(keys)}"
+def keys_page(title: str, learner: str, section: str) -> str:
+    """Return the page of the keys of a learner's experiments that stand in a section."""
+    return f"# {title}\n\n{_keys([key for key in learner_keys(learner) if key.name.startswith(f'{section}.')])}"
 
 
 def search_page() -> str:
@@ -217,6 +212,16 @@ def _file_pages() -> Iterator[tuple[str, str]]:
         others = "".join(f"- [`{name}`][{module}.{name}]\n" for name in elsewhere)
         options = f"    options:\n      filters: [{filters}]\n      show_root_heading: false\n"
         yield place, f"# {path}\n\n::: {module}\n{options}\n{others}"
+
+
+def plain(text: str) -> str:
+    """Return a text of the program as Markdown that shows its characters."""
+    return re.sub(r"[*_\[\]]", r"\\\g<0>", text).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def code(value: object) -> str:
+    """Return a value as inline code."""
+    return f"`{value}`"
 
 
 def _fenced(language: str, text: str) -> str:

@@ -381,8 +381,8 @@ def _add_grade(commands: Parser) -> None:
     add_json(parser)
 
 
-def _run_grade(arguments: argparse.Namespace) -> int:
+def _run_grade(arguments: argparse.Namespace) -> None:
     from launch.course.grade import Options, grade
 
     options = Options(arguments.language, arguments.games, arguments.seconds, arguments.seed, arguments.players)
-    return grade(arguments.project, arguments.program, options, arguments.json)
+    grade(arguments.project, arguments.program, options, arguments.json)

@@ -53,10 +53,11 @@ def _add_compare(commands: Parser) -> None:
 
 
 def _run_compare(arguments: argparse.Namespace) -> None:
-    from launch.report.compare import Selection, compare
+    from launch.report.compare import compare
+    from launch.report.selection import select
 
-    selection = Selection(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
-    compare(selection, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)
+    configs = select(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
+    compare(configs, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)
 
 
 def _add_reproduce(commands: Parser) -> None:
@@ -84,7 +85,7 @@ def _run_reproduce(arguments: argparse.Namespace) -> int:
     from launch.errors import UserError
     from launch.jobs.plan import parse_seeds
     from launch.report.papers.plan import Scale
-    from launch.report.papers.reproduce import TablePart, list_tables, reproduce
+    from launch.report.papers.reproduce import list_tables, reproduce
 
     scale = Scale(arguments.budget, tuple(parse_seeds(arguments.seeds)), arguments.games)
     if arguments.table is None:
@@ -92,8 +93,8 @@ def _run_reproduce(arguments: argparse.Namespace) -> int:
         if given:
             raise UserError(f"{given[0]} needs a TABLE, such as guei-table-5")
         return list_tables(scale)
-    part = TablePart(_names(arguments.rows), _names(arguments.columns))
-    return reproduce(arguments.table, part, scale, arguments.on, arguments.csv)
+    rows, columns = _names(arguments.rows), _names(arguments.columns)
+    return reproduce(arguments.table, rows, columns, scale, arguments.on, arguments.csv)
 
 
 def _names(words: str) -> list[str]:

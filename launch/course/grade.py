@@ -24,8 +24,8 @@ class Options(NamedTuple):
     players: Sequence[str]
 
 
-def grade(project: str, program: str, options: Options, as_json: bool) -> int:
-    """Grade a program and print the report; return the exit code, which is 0 whatever the points are."""
+def grade(project: str, program: str, options: Options, as_json: bool) -> None:
+    """Grade a program and print the report."""
     if project not in PROJECTS:
         raise UserError(f"there is no project {project}; the projects are {', '.join(PROJECTS)}")
     asked = PROJECTS[project]
@@ -50,7 +50,6 @@ def grade(project: str, program: str, options: Options, as_json: bool) -> int:
     print(text_of(project, program, result))
     if as_json:
         print_json(record_of(project, program, result))
-    return 0
 
 
 def _command(program: str) -> list[str]:

@@ -5,9 +5,7 @@ In project 5 it places the tiles and the standard players slide; in project 6 it
 
 import itertools
 import shlex
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from launch.course.games import played_of
@@ -18,7 +16,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.progress import progress_line
 from launch.tournament import processes
-from launch.tournament.program import Fault, Program
+from launch.tournament.program import Fault, programs_of
 from launch.tournament.referee import Match, play_match
 from launch.tournament.standings import pairings, points_of
 from launch.tournament.tournament import commands_of, limits_of
@@ -96,7 +94,14 @@ class _Arena:
         They end before the last one if the program does not start, after FAULTS_IN_A_ROW, and at the limit of time.
         """
         in_a_row = 0
-        with self._programs() as programs, progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"):
+        limits = {
+            name: limits_of(self._commands[name], self._project.limits._replace(cores=0)) for name in self._rivals
+        }
+        limits[STUDENT] = self._project.limits
+        with (
+            programs_of(self._commands, limits) as programs,
+            progress_line("games", lambda: f"{len(self.matches):,} of {len(games):,}"),
+        ):
             for player, adversary, opening in games:
                 sides, seed = (programs[player], programs[adversary]), self._request.seed
                 match = play_match(*sides, self.game, self._rules, seed, opening, self._project.limits)
@@ -109,22 +114,6 @@ class _Arena:
                 is_broken = in_a_row == FAULTS_IN_A_ROW or match.fault.startswith(Fault.START)
                 if is_broken or self._seconds > self._request.seconds:
                     return
-
-    @contextmanager
-    def _programs(self) -> Iterator[dict[str, Program]]:
-        """Yield the programs by their names, and end them."""
-        limits = self._project.limits
-        with tempfile.TemporaryFile("a+b") as errors:
-            programs = {
-                name: Program(name, self._commands[name], limits_of(self._commands[name], limits._replace(cores=0)))
-                for name in self._rivals
-            }
-            programs[STUDENT] = Program(STUDENT, self._commands[STUDENT], limits, errors)
-            try:
-                yield programs
-            finally:
-                for program in programs.values():
-                    program.leave()
 
     def grade(self, points: tuple[Points, ...], asked: int, more: Measured) -> Grade:
         """Return the grade; `asked` is the number of games without faults, `more` what else was measured."""

@@ -6,6 +6,7 @@ exchanged in print in tables 25 and 34; by the text of sections 5.4.2 and 5.4.4 
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from launch.course.report import Points
@@ -50,24 +51,22 @@ def wins(played: Played) -> tuple[Points, ...]:
     return (Points(100 * played.win_rate, f"100 WinRate, WinRate = {played.win_rate:.1%}"),)
 
 
-def wins_2584(played: Played) -> tuple[Points, ...]:
-    """Table 25, 2584."""
-    return *wins(played), _bonus(played, 17)
+def _wins(played: Played, least: int) -> tuple[Points, ...]:
+    """Table 25: a bonus for tiles above the level `least`, too."""
+    return *wins(played), _bonus(played, least)
 
 
-def wins_threes(played: Played) -> tuple[Points, ...]:
-    """Table 25, Threes!."""
-    return *wins(played), _bonus(played, 9)
+def _losses(played: Played, most: int) -> tuple[Points, ...]:
+    """Table 34; the win rate and the largest tile are those of the standard players."""
+    lost = Points(100 * (1 - played.win_rate), f"100 (1 - WinRate), WinRate = {played.win_rate:.1%}")
+    bonus = f"bonus max({most} - MaxTile, 0), MaxTile = {played.largest}"
+    if played.share < 1:
+        bonus += f", in the {played.share:.1%} of the games that have no fault"
+    return lost, Points(played.share * max(most - played.largest, 0), bonus)
 
 
-def losses_2584(played: Played) -> tuple[Points, ...]:
-    """Table 34, 2584; the win rate and the largest tile are those of the standard players."""
-    return _losses(played, 17)
-
-
-def losses_threes(played: Played) -> tuple[Points, ...]:
-    """Table 34, Threes!."""
-    return _losses(played, 14)
+wins_2584, wins_threes = partial(_wins, least=17), partial(_wins, least=9)
+losses_2584, losses_threes = partial(_losses, most=17), partial(_losses, most=14)
 
 
 def share_of_optimum(played: Played) -> tuple[Points, ...]:
@@ -103,11 +102,3 @@ def _right(played: Played) -> Points:
 
 def _bonus(played: Played, least: int) -> Points:
     return Points(max(played.largest - least, 0), f"bonus max(MaxTile - {least}, 0), MaxTile = {played.largest}")
-
-
-def _losses(played: Played, most: int) -> tuple[Points, ...]:
-    lost = Points(100 * (1 - played.win_rate), f"100 (1 - WinRate), WinRate = {played.win_rate:.1%}")
-    bonus = f"bonus max({most} - MaxTile, 0), MaxTile = {played.largest}"
-    if played.share < 1:
-        bonus += f", in the {played.share:.1%} of the games that have no fault"
-    return lost, Points(played.share * max(most - played.largest, 0), bonus)

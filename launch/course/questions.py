@@ -99,11 +99,11 @@ def exact_values(game: Game, rows: int, columns: int, draws: random.Random) -> I
             positions.append((STATE, state.board, state.hint))
         kind, board, hint = draws.choice(positions)
         if draws.random() < UNREACHABLE_SHARE:
-            board = _changed(board, game, draws)
+            board = _changed(board, draws)
         yield _exact_question(solution, game, kind, board, hint)
 
 
-def _changed(board: Board, game: Game, draws: random.Random) -> Board:
+def _changed(board: Board, draws: random.Random) -> Board:
     """Return a board with the same tiles and one more, in another order: seldom one that play can reach."""
     tiles = [level for line in board for level in line]
     tiles[draws.randrange(len(tiles))] = draws.randrange(1, max(max(tiles), 2) + 1)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from launch.evaluation.intervals import Interval
 from launch.report.curves import Curve, Series, first_reach, value_at
@@ -13,7 +14,6 @@ from launch.report.finals import Result
 from launch.report.runs import X_AXES
 
 LEVELS = 6  # most scores of the second table
-STEPS = (1.0, 2.0, 5.0, 10.0)  # between these scores, times a power of 10
 EFFORT = re.compile(r"-[np]\d+")  # simulations or plies in the name of a search, such as mcts-n140-c=0.5
 LEAST_POINTS = 3  # of a curve of searches
 MOST_CURVES = len(COLOURS)  # each has a colour of its own
@@ -74,10 +74,8 @@ def round_levels(low: float, high: float) -> list[float]:
     """Return up to LEVELS equally spaced round scores above `low`, at most `high`."""
     if high <= max(low, 0):
         return []
-    power = 10.0 ** np.floor(np.log10((high - low) / LEVELS))
-    step = next(step * power for step in STEPS if (high - low) / (step * power) <= LEVELS)
-    first = int(np.floor(low / step)) + 1
-    return [step * number for number in range(first, int(np.floor(high / step)) + 1)][-LEVELS:]
+    ticks = MaxNLocator(LEVELS, steps=[1, 2, 5, 10]).tick_values(low, high)
+    return [float(tick) for tick in ticks if low < tick <= high][-LEVELS:]
 
 
 def search_curves(results: Sequence[Result]) -> list[PlotLine]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from launch.errors import UserError, warn
 from launch.report.comparison import Comparison, make_comparison
@@ -12,28 +11,19 @@ from launch.report.figures import PlotLine, draw, draw_scores, draw_tiles, line_
 from launch.report.finals import Group, Result
 from launch.report.page.page import page_text
 from launch.report.runs import read_runs
-from launch.report.selection import check_key, select
+from launch.report.selection import Config, check_key
 from ntuple.core.games.known import GOALS
 
 PAGE = "index.html"
 
 
-class Selection(NamedTuple):
-    """Which runs are compared, see `launch.report.selection.select`."""
-
-    names: Sequence[str]
-    where: Sequence[str]
-    since: str | None
-    runs_folder: Path
-
-
-def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: Path) -> None:
+def compare(configs: dict[Path, Config], keys: Sequence[str], x: str, tile: int, out: Path) -> None:
     """Write index.html, figures as PNG and SVG, and CSV files into `out`, and print the results.
 
     If a run was evaluated with a search of three or more efforts, its figure is written too (`search_curves`).
 
     Args:
-        selection: the runs. Damaged ones cause a warning and are left out.
+        configs: the runs, as `select` returns them. Damaged ones cause a warning and are left out.
         keys: dotted keys of configs. Runs of one learner with equal values of all keys are seeds of one curve.
         x: the x-axis of the figures: env_steps, games or wall_hours. The page can change its own.
         tile: the tile of the figure of reach rates.
@@ -41,7 +31,6 @@ def compare(selection: Selection, keys: Sequence[str], x: str, tile: int, out: P
     """
     if tile not in GOALS:
         raise UserError(f"--tile is {tile}; give one of {', '.join(map(str, GOALS))}")
-    configs = select(*selection)
     for key in keys:
         check_key(key, configs, "--by")
     runs = read_runs(configs)

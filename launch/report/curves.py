@@ -47,7 +47,7 @@ class Series(NamedTuple):
     x: dict[str, Points]  # by X_AXES
     mean: Band
     iqm: Band | None  # the interquartile mean of the seeds; None for one seed, and for metrics other than scores
-    seeds: Seeds | None = None  # the lines of fewer than FEWEST_SEEDS seeds, shown in place of a band; None: a band
+    seeds: Seeds | None = None  # their lines; in figures of fewer than FEWEST_SEEDS seeds, in place of a band
 
 
 class Curve(NamedTuple):
@@ -129,35 +129,27 @@ def _curve(runs: list[Run], keys: Sequence[str], name: str, points: int, names_b
     having = {name: [run for run in runs if name in run.columns] for name in names}
     metrics = {name: metric for name in names if (metric := _all_points(having[name], name)) is not None}
     series = {name: _thinned(metric, name, points) for name, metric in metrics.items()}
-    scores = Series(metrics[SCORE].x, metrics[SCORE].band, None) if SCORE in metrics else None
-    return Curve(label, values, runs[0].learner, runs, series, scores)
+    return Curve(label, values, runs[0].learner, runs, series, metrics.get(SCORE))
 
 
-class AllPoints(NamedTuple):
-    """One metric of some runs at all points."""
-
-    x: dict[str, Points]  # by X_AXES
-    seeds: Seeds
-    band: Band
-
-
-def _thinned(metric: AllPoints, name: str, points: int) -> Series:
+def _thinned(metric: Series, name: str, points: int) -> Series:
     """Return a metric at the points that figures show, with the interquartile mean of several seeds."""
-    shown = shown_points(metric.band, points)
-    has_iqm = len(metric.seeds) > 1 and (name == SCORE or name.startswith(REACH))
-    iqm = interquartile_band(metric.seeds[:, shown]) if has_iqm else None
-    y, low, high = metric.band
+    assert metric.seeds is not None
+    shown, count = shown_points(metric.mean, points), len(metric.seeds)
+    seeds = metric.seeds[:, shown]
+    iqm = interquartile_band(seeds) if count > 1 and (name == SCORE or name.startswith(REACH)) else None
+    y, low, high = metric.mean
     band = Band(y[shown], None if low is None else low[shown], None if high is None else high[shown])
-    seeds = metric.seeds[:, shown] if len(metric.seeds) < FEWEST_SEEDS else None
-    return Series({axis: x[shown] for axis, x in metric.x.items()}, band, iqm, seeds)
+    x = {axis: places[shown] for axis, places in metric.x.items()}
+    return Series(x, band, iqm, seeds if count < FEWEST_SEEDS else None)
 
 
-def _all_points(runs: Sequence[Run], name: str) -> AllPoints | None:
-    """Return one metric of runs that have it; None if there are no common moves."""
+def _all_points(runs: Sequence[Run], name: str) -> Series | None:
+    """Return one metric of runs that have it, with the lines of all seeds; None if there are no common moves."""
     masks = [~np.isnan(run.columns[name]) for run in runs]
     if len(runs) == 1:
         columns = {key: column[masks[0]] for key, column in runs[0].columns.items()}
-        return AllPoints({axis: columns[axis] for axis in X_AXES}, columns[name][None], _band_of_one(columns, name))
+        return Series({axis: columns[axis] for axis in X_AXES}, _band_of_one(columns, name), None, columns[name][None])
     moves = [_moves(run)[mask] for run, mask in zip(runs, masks, strict=True)]
     start, end = max(x[0] for x in moves), min(x[-1] for x in moves)
     if start > end:
@@ -174,7 +166,7 @@ def _all_points(runs: Sequence[Run], name: str) -> AllPoints | None:
     places = {"env_steps": x, **{axis: at(axis).mean(axis=0) for axis in X_AXES[1:]}}
     is_rate = name.startswith(REACH)
     band = Band(*(student_band_of_rates(values, at(GAMES).sum(axis=0)) if is_rate else student_band(values)))
-    return AllPoints(places, values, band)
+    return Series(places, band, None, values)
 
 
 def _band_of_one(columns: dict[str, Any], name: str) -> Band:

@@ -46,7 +46,7 @@ def select(names: Sequence[str], where: Sequence[str], since: str | None, runs_f
         raise UserError(f"no run has {' and '.join(where)}; `muzero2048 status` lists the runs")
     if since is not None:
         time = _time(since)
-        runs = {folder: config for folder, config in runs.items() if _last_written(folder) >= time}
+        runs = {folder: runs[folder] for folder in runs if (folder / METRICS_FILE).stat().st_mtime >= time}
         if not runs:
             raise UserError(f"no run was written since {since}; give an earlier --since")
     return runs
@@ -119,7 +119,3 @@ def _time(since: str) -> float:
         return datetime.fromisoformat(since).timestamp()
     except ValueError as error:
         raise UserError(f"--since {since}: give a date or time such as 2026-11-24 or 2026-11-24T08:00") from error
-
-
-def _last_written(folder: Path) -> float:
-    return (folder / METRICS_FILE).stat().st_mtime

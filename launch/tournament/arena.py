@@ -42,8 +42,7 @@ class Arena:
         self._rules = make_game_rules(source.game, source.rows, source.columns)
         self._player: Any = source.load().player
         self._place = _placing(source, self._rules)
-        self._board = self._after = Board(ZERO, ZERO)
-        self._first_tiles, self._is_placing = 0, False
+        self._begin()
         row = np.zeros(COLUMNS, np.uint64)
         codes = open_game(self._rules, 0, 0, row)
         drawn = f" {LEVELS[self._game.spawns[0][0]]}" if self._game.adversary == "expectiminimax" else ""
@@ -52,6 +51,10 @@ class Arena:
             answer = self.answer(f"#0 {action}")
         for action in ("open a:b", *texts, answer[3:], f"?{drawn}"):
             self.answer(f"#0 {action}")
+
+    def _begin(self) -> None:
+        self._board = self._after = Board(ZERO, ZERO)
+        self._first_tiles, self._is_placing = 0, False
 
     def answer(self, line: str) -> str:
         """Return the answer to a line; "": it needs none."""
@@ -72,10 +75,6 @@ class Arena:
                 self._first_tiles += 1
             self._board = _board(place_spawn(self._rules, self._after, code))
         return ""
-
-    def _begin(self) -> None:
-        self._board = self._after = Board(ZERO, ZERO)
-        self._first_tiles, self._is_placing = 0, False
 
     def _slide(self, action: int) -> Board:
         return _board(afterstate(self._rules, self._board, action)[0])

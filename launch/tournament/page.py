@@ -24,21 +24,20 @@ def text(table: Sequence[Standing], matches: Sequence[Match], board: str) -> str
         if not match.fault:
             scores[match.player, match.adversary].append(match.score)
 
-    def cell(player: str, adversary: str) -> str:
-        values = scores[player, adversary]
-        return f"{np.mean(values):,.0f}" if values else ""
+    def against(adversary: str) -> Column:
+        def cell(player: str) -> str:
+            values = scores[player, adversary]
+            return f"{np.mean(values):,.0f}" if values else ""
 
-    def of(adversary: str) -> Column:
-        return Column(f"against {adversary}", lambda row: cell(row, adversary), lambda row: cell(row, adversary))
+        return Column(f"against {adversary}", cell, cell)
 
-    pairs = [Column("player", str, str), *(of(name) for name in names)]
+    pairs = [Column("player", str, str), *map(against, names)]
     faults = [
         (match.player, match.adversary, match.opening, match.at_fault, match.fault) for match in matches if match.fault
     ]
-    style = STYLE.read_text(encoding="utf-8")
     title = f"Tournament on {board}"
     parts = [
-        one_file.head(title, [], style),
+        one_file.head(title, [], one_file.read(STYLE)),
         f"<body><h1>{escape(title)}</h1><p>{len(matches):,} games of {len(names)} programs.</p>",
         _table("standings", table, COLUMNS),
         "<h2>Mean points of the player, by the program that places the tiles</h2>",

@@ -6,8 +6,9 @@ import re
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -85,6 +86,7 @@ class Program:
         """Name a program; `errors` is a file that gets what it writes on stderr, so that its end can be explained."""
         self.name, self._command, self._limits, self._errors = name, list(command), limits, errors
         self._process: subprocess.Popen[bytes] | None = None
+        self._input = self._output = -1  # descriptors of its pipes
         self._waiting = b""
         self.seconds = 0.0  # of its answers since the program was told of a game
 
@@ -107,8 +109,9 @@ class Program:
         )
         self._waiting = b""
         _running.append(self)
-        os.set_blocking(self._input, False)
-        os.set_blocking(self._output, False)
+        self._input, self._output = (pipe.fileno() for pipe in (self._process.stdin, self._process.stdout) if pipe)
+        for descriptor in (self._input, self._output):
+            os.set_blocking(descriptor, False)
 
     def leave(self) -> None:
         """Tell the program that the tournament is over, give it time to end, and end it."""
@@ -198,18 +201,6 @@ class Program:
         """Return the last line that the program wrote on stderr."""
         return last_line(self._errors) if self._errors else ""
 
-    @property
-    def _input(self) -> int:
-        assert self._process
-        assert self._process.stdin
-        return self._process.stdin.fileno()
-
-    @property
-    def _output(self) -> int:
-        assert self._process
-        assert self._process.stdout
-        return self._process.stdout.fileno()
-
     def _read(self) -> None:
         try:
             read = os.read(self._output, MOST_WAITING)
@@ -220,3 +211,15 @@ class Program:
         self._waiting += read
         if len(self._waiting) > MOST_WAITING or (b"\n" not in self._waiting and len(self._waiting) > MOST_LINE):
             raise ProgramError(self.name, Fault.FLOOD, f"more than {MOST_LINE} bytes without an end of line")
+
+
+@contextlib.contextmanager
+def programs_of(commands: Mapping[str, Sequence[str]], limits: Mapping[str, Limits]) -> Iterator[dict[str, Program]]:
+    """Yield a program for each command, all by their names, and end them."""
+    with contextlib.ExitStack() as stack:
+        programs = {}
+        for name, command in commands.items():
+            errors = stack.enter_context(tempfile.TemporaryFile("a+b"))
+            programs[name] = Program(name, command, limits[name], errors)
+            stack.callback(programs[name].leave)
+        yield programs

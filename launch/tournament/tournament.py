@@ -9,13 +9,11 @@ The folder of a tournament has
 so a tournament that was stopped or killed goes on with the same command and plays no finished game again.
 """
 
-import contextlib
 import itertools
 import json
 import shlex
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -23,12 +21,13 @@ from typing import IO, Any, NamedTuple
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.loading import is_player
+from launch.evaluation.seeds import check_seed
 from launch.files import write_text
 from launch.locks import take_lock
 from launch.progress import progress_line
 from launch.signals import STOPPED, StopSignals
 from launch.tournament import page, processes
-from launch.tournament.program import Limits, Program, ProgramError
+from launch.tournament.program import Limits, Program, ProgramError, programs_of
 from launch.tournament.referee import Match, play_match
 from launch.tournament.standings import standings, table_text
 from ntuple.core.games.known import board_name
@@ -55,49 +54,40 @@ def run_tournament(request: Request) -> int:
     """Play the games that the folder lacks, print the table, and write records and page; return the exit code."""
     if request.games < 1 or request.rounds < 1:
         raise UserError("--games and --rounds are at least 1")
+    check_seed(request.seed)
     game, rows, columns = parse_named_board(request.board)
     rules = make_game_rules(game.name, rows, columns)
     board = board_name(rows, columns, game.name)
     commands = commands_of(request.players, request.board)
     header = {"format": FORMAT, "board": board, "seed": request.seed, "players": commands}
     processes.adopt_orphans()
+    wanted = dict.fromkeys(schedule(list(commands), request.games, request.rounds))
+    doing = "no game to play"
     with (
         _open(request.out, header) as file,
-        contextlib.ExitStack() as stack,
         StopSignals("stopping", "the finished games are kept, and the same command goes on") as stop,
+        programs_of(commands, {name: limits_of(commands[name], request.limits) for name in commands}) as programs,
+        progress_line("tournament", lambda: doing),
     ):
-        programs = {
-            name: Program(
-                name, command, limits_of(command, request.limits), stack.enter_context(tempfile.TemporaryFile("a+b"))
-            )
-            for name, command in commands.items()
-        }
         matches = _read(file, request.out)
         played = {(match.player, match.adversary, match.opening) for match in matches}
-        missing = [pair for pair in schedule(list(programs), request.games, request.rounds) if pair not in played]
-        doing = "no game to play"
-        try:
-            with progress_line("tournament", lambda: doing):
-                for name in sorted({name for player, adversary, _ in missing for name in (player, adversary)}):
-                    if is_own(commands[name]):
-                        doing = f"starting {name}"
-                        _start(programs[name], request.limits)
-                for number, (player, adversary, opening) in enumerate(missing):
-                    if stop.requested:
-                        print(f"stopped; the finished games are in {request.out / GAMES}, the same command goes on")
-                        return STOPPED
-                    doing = f"game {number + 1:,} of {len(missing):,}: {player} against {adversary}"
-                    sides = programs[player], programs[adversary]
-                    match = play_match(*sides, game, rules, request.seed, opening, request.limits)
-                    file.write(json.dumps(match._asdict()) + "\n")
-                    file.flush()
-                    matches.append(match)
-        finally:
-            for program in programs.values():
-                program.leave()
-    wanted = set(schedule(list(programs), request.games, request.rounds))
+        missing = [pair for pair in wanted if pair not in played]
+        for name in sorted({name for player, adversary, _ in missing for name in (player, adversary)}):
+            if is_own(commands[name]):
+                doing = f"starting {name}"
+                _start(programs[name], request.limits)
+        for number, (player, adversary, opening) in enumerate(missing):
+            if stop.requested:
+                print(f"stopped; the finished games are in {request.out / GAMES}, the same command goes on")
+                return STOPPED
+            doing = f"game {number + 1:,} of {len(missing):,}: {player} against {adversary}"
+            sides = programs[player], programs[adversary]
+            match = play_match(*sides, game, rules, request.seed, opening, request.limits)
+            file.write(json.dumps(match._asdict()) + "\n")
+            file.flush()
+            matches.append(match)
     matches = [match for match in matches if (match.player, match.adversary, match.opening) in wanted]
-    table = standings(list(programs), matches)
+    table = standings(list(commands), matches)
     print(table_text(table))
     records = [f"% board {board}", *(match.record for match in matches if match.record), ""]
     write_text(request.out / RECORDS, "\n".join(records))

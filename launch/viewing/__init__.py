@@ -8,5 +8,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # For any page: they ask no server.
+BASE_STYLE = HERE / "base.css"  # colours, text, controls
 BOARD_SCRIPT, BOARD_STYLE = HERE / "board.js", HERE / "board.css"  # the board and the bars of the moves
 CONTROLS, GAME_STYLE = HERE / "controls.js", HERE / "game.css"  # of a page on which a game is played

@@ -256,5 +256,5 @@ const Board2048 = (() => {
     };
   }
 
-  return { makeBoard, makeMoves, make, inWords, ARROWS };
+  return { makeBoard, makeMoves, make, inWords, NAMES };
 })();

@@ -46,11 +46,13 @@ class PlayedMove(NamedTuple):
         return {"reward": self.reward, "spawn": self.spawn._asdict(), "after": describe(self.state, game)}
 
 
-class Opening(NamedTuple):
-    """The start of a game."""
+class GameState(NamedTuple):
+    """A board of a game, before the next move."""
 
     state: State
-    score: int  # points of the first tiles
+    score: int  # points
+    moves: int
+    spawn: Spawn | None  # the last one; None: the opening
 
 
 def describe(state: State, game: Game) -> dict[str, Any]:
@@ -61,7 +63,7 @@ def describe(state: State, game: Game) -> dict[str, Any]:
     return described | {"over": not legal, "next": game.hint_name(state.hint), "drawn": _drawn_text(state)}
 
 
-def open_game(board: str, seed: int) -> Opening:
+def open_game(board: str, seed: int) -> GameState:
     """Return the start of a game on a board of a name, such as "4x4" or "threes 4x4"."""
     game, rows, columns = parse_named_board(board)
     rules, words, score = make_game_rules(game.name, rows, columns), Board(ZERO, ZERO), 0
@@ -70,7 +72,7 @@ def open_game(board: str, seed: int) -> Opening:
     for number in range(game.initial_tiles):
         words, points = _spawn(rules, _unsigned(open_for_tile(rules, words)), seed, number)
         score += points
-    return Opening(decode_state(rules, words), score)
+    return GameState(decode_state(rules, words), score, 0, None)
 
 
 def make_move(state: State, game: Game, action: str, seed: int, moves: int) -> PlayedMove:
@@ -86,15 +88,6 @@ def make_move(state: State, game: Game, action: str, seed: int, moves: int) -> P
     return PlayedMove(reward + points, placed, decode_state(rules, spawned))
 
 
-class GameState(NamedTuple):
-    """A board of a game, before the next move."""
-
-    state: State
-    score: int  # points
-    moves: int
-    spawn: Spawn | None  # the last one; None: the opening
-
-
 class InteractiveGame:
     """A game that is played move by move, and whose moves can be taken back."""
 
@@ -102,7 +95,7 @@ class InteractiveGame:
         """Open the game of a seed on a board of a name."""
         self.board, self.seed = board, seed
         self.game, self.rows, self.columns = parse_named_board(board)
-        self._states = [GameState(*open_game(board, seed), 0, None)]
+        self._states = [open_game(board, seed)]
         self._describe()
 
     @property

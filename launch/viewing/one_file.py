@@ -1,4 +1,4 @@
-"""Pages of one file, with their data, style and scripts in it: `replay` and `serve --export`."""
+"""Pages of one file, with their data, style and scripts in it: those of `replay`, `serve --export` and reports."""
 
 import base64
 import hashlib

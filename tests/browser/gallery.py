@@ -4,16 +4,12 @@ python tests/browser/gallery.py
 """
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driver import chromium, new_page
+from driver import ROOT, chromium, new_page, serving
 from PIL import Image
 
 from launch.cli import main as muzero2048
@@ -21,7 +17,6 @@ from launch.cli import main as muzero2048
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).parents[2]
 NTUPLE, MUZERO = "runs/quick-ntuple", "runs/quick-muzero"
 WIDTHS = (390, 1000, 1600)
 THEMES = ("light", "dark")
@@ -38,7 +33,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images" / "gallery")
     out = parser.parse_args().out
     out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name, chromium() as browser, _server() as address:
+    with tempfile.TemporaryDirectory() as name, chromium() as browser, serving(Path(), NTUPLE, MUZERO) as address:
         made = Path(name)
         assert muzero2048(["compare", NTUPLE, MUZERO, "--x", "wall_hours", "--out", str(made)]) == 0
         words = ["--games", "4", "--judge", NTUPLE, "--judge-search", "expectimax", "--judge-plies", "3"]
@@ -53,19 +48,6 @@ def main() -> None:
             for width in WIDTHS:
                 for theme in THEMES:
                     _take(browser, place, prepare, width, theme, out / f"{page}-{width}-{theme}.png")
-
-
-@contextmanager
-def _server() -> Iterator[str]:
-    """Start `muzero2048 serve`, and return its address."""
-    command = [sys.executable, "-m", "launch", "serve", NTUPLE, MUZERO, "--port", "0"]
-    server = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        yield server.stdout.readline().split()[0]
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def _take(

@@ -26,19 +26,15 @@ from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.interfaces import Analysis
 from ntuple.files.stored_network import filled_network
 from tests.browser.conftest import OpenPage
-from tests.browser.driver import new_page
-from tests.launch.viewing.conftest import TINY
+from tests.browser.driver import new_page, swipe
+from tests.launch.viewing.conftest import larger_run
 from tests.launch.viewing.exported_page import page_of, random_network, weights_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
-# Tuples that lie in one, two, three and four lines of the board.
-CONFIG = TINY.replace("tiny", "exported").replace(
-    'rows: 2, columns: 3, network: ["012", "345"]', "network: ['0123', '4567', '0145', '0124', '26a', '048c']"
-)
-CONFIG = CONFIG.replace("env_steps: 2000", "env_steps: 1_000_000")  # games of 500 moves and more
+TUPLES = ["0123", "4567", "0145", "0124", "26a", "048c"]  # they lie in one, two, three and four lines of the board
 PLAYED = 1000  # moves that the player of the page makes
 ASK = """([boards, plies]) => Promise.all(boards.map((board) => player.ask(Uint8Array.from(board), plies)))"""
 
@@ -46,7 +42,8 @@ ASK = """([boards, plies]) => Promise.all(boards.map((board) => player.ask(Uint8
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a trained run on 4x4 and its page."""
-    return train_in(tmp_path_factory.mktemp("exported"), CONFIG, "serve runs/exported --export page.html")
+    config = larger_run("exported", TUPLES)
+    return train_in(tmp_path_factory.mktemp("exported"), config, "serve runs/exported --export page.html")
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +166,7 @@ def test_the_games_of_the_player_are_games_of_serve(page: "Page"):
 def check_game(page: "Page", seed: int) -> int:
     """Compare the game that is shown with the game of `serve` that has the same moves; return their number."""
     states = page.evaluate("[...past, state].map(({ board, score, spawn }) => ({ board: [...board], score, spawn }))")
-    shown, score = game.open_game("4x4", seed)
+    shown, score, *_ = game.open_game("4x4", seed)
     assert states[0] == {"board": list(chain(*shown.board)), "score": 0, "spawn": None}
     for number, after in enumerate(states[1:]):
         legal = np.flatnonzero(rules.legal_actions(shown.board))
@@ -275,14 +272,7 @@ def test_a_cut_page_says_so(open_page: OpenPage, tmp_path: Path, folder: Path):
 def test_a_swipe_is_a_move(open_page: OpenPage, folder: Path):
     page = ready(open_page(folder / "page.html", width=400))
     board = shown_board(page)
-    action = max(range(4), key=lambda one: rules.legal_actions(board)[one])
-    x, y = ((0, -1), (1, 0), (0, 1), (-1, 0))[action]
-    session, box = page.context.new_cdp_session(page), page.locator(".board").bounding_box()
-    assert box
-    points = [(box["x"] + 150 + 60 * x * i, box["y"] + 150 + 60 * y * i) for i in range(2)]
-    for kind, point in (("touchStart", points[0]), ("touchMove", points[1]), ("touchEnd", None)):
-        touches = [{"x": point[0], "y": point[1]}] if point else []
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+    swipe(page, max(range(4), key=lambda one: rules.legal_actions(board)[one]))
     wait_for_moves(page, 1)
     for _ in range(2):  # Chromium may take the first touch as the end of the swipe, which is then no click
         page.locator("#step").tap()

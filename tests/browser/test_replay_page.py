@@ -101,6 +101,11 @@ def test_keys_slider_and_number_move_through_the_game(folder: Path, open_page: O
         page.keyboard.press(key)
         found.append(place.input_value())
     assert found == ["4", "5", "6", "5", str(last), str(last), str(max(0, last - 100)), "0", "0"]
+    for name in ("first position", "one move on", "one move on", "one move back", "last position"):
+        page.get_by_role("button", name=name, exact=True).click()
+        found.append(place.input_value())
+    assert found[-5:] == ["0", "1", "2", "1", str(last)]
+    page.keyboard.press("Home")
     page.locator("#slider").focus()
     page.keyboard.press("ArrowRight")
     assert place.input_value() == "1"

@@ -5,10 +5,7 @@ number of moves on the page changes between two frames.
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,18 +16,14 @@ from small_runs import train_in
 
 from launch.cli import main
 from tests.browser.conftest import OpenPage
-from tests.launch.viewing.conftest import TINY
+from tests.browser.driver import serving, swipe
+from tests.launch.viewing.conftest import larger_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.browser
-ROOT = Path(__file__).parents[2]
 NAMES = ("up", "right", "down", "left")
-CONFIG = TINY.replace("tiny", "larger").replace(
-    'rows: 2, columns: 3, network: ["012", "345"]', "network: ['0123', '4567', '0145']"
-)
-CONFIG = CONFIG.replace("env_steps: 2000", "env_steps: 1_000_000")  # games of 500 moves and more
 # Count the frames in which the number of moves changed, for some seconds.
 COUNT = """seconds => new Promise(resolve => {
   const count = () => document.querySelectorAll(".side b")[1].textContent;
@@ -48,19 +41,14 @@ COUNT = """seconds => new Promise(resolve => {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a small n-tuple run on 4x4."""
-    return train_in(tmp_path_factory.mktemp("serve"), CONFIG)
+    return train_in(tmp_path_factory.mktemp("serve"), larger_run("larger", ["0123", "4567", "0145"]))
 
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     """Return the address of a server of this run."""
-    command = [sys.executable, "-m", "launch", "serve", "--port", "0"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    server = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    yield server.stdout.readline().split()[0]
-    server.terminate()
-    server.communicate(timeout=20)
+    with serving(folder) as place:
+        yield place
 
 
 @pytest.fixture
@@ -322,12 +310,6 @@ def test_a_swipe_is_a_move(open_page: OpenPage, address: str):
     page = open_page(address, width=390)
     page.wait_for_selector(".moves .chosen", timeout=60_000)
     board = board_of(page)
-    action = max(range(4), key=lambda one: rules.legal_actions(board)[one])
-    x, y = ((0, -1), (1, 0), (0, 1), (-1, 0))[action]
-    session, box = page.context.new_cdp_session(page), page.locator(".board").bounding_box()
-    points = [(box["x"] + 150 + 60 * x * i, box["y"] + 150 + 60 * y * i) for i in range(2)]
-    for kind, point in (("touchStart", points[0]), ("touchMove", points[1]), ("touchEnd", None)):
-        touches = [{"x": point[0], "y": point[1]}] if point else []
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
+    swipe(page, max(range(4), key=lambda one: rules.legal_actions(board)[one]))
     wait_for_moves(page, 1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,9 +1,11 @@
 """A toy learner in the registry, a working folder of one's own, and wandb without its slow parts."""
 
+import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,6 +71,18 @@ def mistake(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return error.removeprefix("error: ")
 
     return refused
+
+
+@pytest.fixture
+def last_json(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Return a function that gives the JSON object which a command prints."""
+
+    def said(*words: str) -> Any:
+        capsys.readouterr()
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return said
 
 
 @pytest.fixture

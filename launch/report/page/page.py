@@ -1,6 +1,5 @@
 """The HTML page of a comparison: one file that works from disk, with plotly.js inside it and no request to anywhere."""
 
-import json
 from html import escape
 from pathlib import Path
 from string import Template
@@ -10,6 +9,7 @@ from plotly.offline import get_plotlyjs
 from launch.report.comparison import Comparison
 from launch.report.page import tables
 from launch.report.page.figure_data import figure_data
+from launch.viewing import one_file
 
 TEMPLATE, STYLE, SCRIPT = (Path(__file__).with_suffix(suffix) for suffix in (".html", ".css", ".js"))
 FIGURE = '<div id="{}" class="figure" role="figure" aria-label="{}"></div>'
@@ -25,7 +25,7 @@ DISTRIBUTIONS = (
 def page_text(comparison: Comparison, out: Path) -> str:
     """Return the text of the page; `out` is its folder, from which it links to the configs of runs."""
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
-        style=STYLE.read_text(encoding="utf-8"),
+        style=one_file.read(STYLE),
         headline=escape(comparison.headline),
         subtitle=escape(comparison.subtitle),
         searches=SEARCHES if comparison.searches else "",
@@ -36,7 +36,7 @@ def page_text(comparison: Comparison, out: Path) -> str:
         standings=tables.standing_table(comparison.curves, comparison.standings),
         costs=tables.cost_table(comparison.costs),
         config=tables.config_table(comparison.curves, comparison.differing),
-        data=json.dumps(figure_data(comparison), allow_nan=False).replace("<", "\\u003c"),
+        data=one_file.json_text(figure_data(comparison)),
         plotly=get_plotlyjs(),
-        script=SCRIPT.read_text(encoding="utf-8"),
+        script=one_file.read(SCRIPT),
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.evaluate import prepare_path
@@ -15,7 +14,7 @@ from launch.jobs.following import console
 from launch.jobs.plan import PlannedRun, check_fits
 from launch.jobs.submit import evaluate_here, evaluate_on_slurm
 from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
-from launch.report.papers.estimate import Estimate, estimate, measured_speeds
+from launch.report.papers.estimate import estimate, measured_speeds
 from launch.report.papers.lines import line_columns, lines_of
 from launch.report.papers.plan import Scale, plan_row, plan_runs, why_not
 from launch.report.papers.table import PaperRow, PaperTable, load_table, table_names
@@ -26,19 +25,15 @@ from launch.train.loop import train
 RUNS = Path("runs")  # the runs folder of the experiments in configs/
 
 
-class TablePart(NamedTuple):
-    """The part of a table that is trained and evaluated, by names."""
-
-    rows: Sequence[str] = ()  # none: all
-    columns: Sequence[str] = ()
-
-
-def reproduce(name: str, part: TablePart, scale: Scale, on: str | None, csv_file: Path | None) -> int:
+def reproduce(
+    name: str, rows: Sequence[str], columns: Sequence[str], scale: Scale, on: str | None, csv_file: Path | None
+) -> int:
     """Bring a part of a table to its end, and print the table. The same call again goes on and reuses what is done.
 
     Args:
         name: of the table, or its file.
-        part: which rows and columns.
+        rows: names of the rows that are trained and evaluated; none: all.
+        columns: names of the columns that are evaluated; none: all.
         scale: the budget, the seeds and the games.
         on: a cluster file or its name, which trains and plays there; None: this process does it.
         csv_file: where to write the CSV; None: runs/<table>-b<budget>.csv.
@@ -51,12 +46,18 @@ def reproduce(name: str, part: TablePart, scale: Scale, on: str | None, csv_file
         raise UserError(f"--csv {csv_file}: there is no folder {csv_file.absolute().parent}; make it, or give another")
     cluster = load_cluster(on) if on else None
     table = load_table(name)
-    rows = [table.row(word) for word in part.rows] or table.rows
-    evaluated = table.with_columns(part.columns)
-    runs = plan_runs(table, rows, scale)
-    expected = estimate(evaluated, rows, scale, measured_speeds(RUNS))
-    print(f"{table.name}: {table.title} ({table.source})\n{_expected_line(expected)}", flush=True)
-    exit_code = _do_on(cluster, evaluated, rows, runs, scale) if cluster else _do_here(evaluated, rows, runs, scale)
+    chosen = [table.row(row) for row in rows] or table.rows
+    evaluated = table.with_columns(columns)
+    runs = plan_runs(table, chosen, scale)
+    expected = estimate(evaluated, chosen, scale, measured_speeds(RUNS))
+    how = "measured in runs/" if expected.is_measured else "a rough one, from the table's file"
+    print(
+        f"{table.name}: {table.title} ({table.source})\n"
+        f"on this machine from nothing: about {expected.training:,.1f} hours of training and"
+        f" {expected.playing:,.1f} of play (speed of training: {how})",
+        flush=True,
+    )
+    exit_code = _do_on(cluster, evaluated, chosen, runs, scale) if cluster else _do_here(evaluated, chosen, runs, scale)
     if exit_code == STOPPED:
         return exit_code
     data = compare_with_paper(table, scale)
@@ -154,11 +155,3 @@ def _evaluations(table: PaperTable, rows: Sequence[PaperRow], scale: Scale) -> l
         for _, planned in plan_row(table, row, scale):
             evaluations.setdefault(planned.whole.output, planned)
     return list(evaluations.values())
-
-
-def _expected_line(expected: Estimate) -> str:
-    how = "measured in runs/" if expected.is_measured else "a rough one, from the table's file"
-    return (
-        f"on this machine from nothing: about {expected.training:,.1f} hours of training and"
-        f" {expected.playing:,.1f} of play (speed of training: {how})"
-    )

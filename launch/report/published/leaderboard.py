@@ -55,16 +55,13 @@ docs/evaluations/`.
 """
 
 
-def write_leaderboard(paths: Sequence[Path], out: Path | None, check: bool) -> int:
+def write_leaderboard(paths: Sequence[Path], out: Path | None, check: bool) -> None:
     """Write the leaderboard, and print one line for each evaluation that it refuses.
 
     Args:
         paths: evaluation files, and run folders, which stand for their final evaluations; none: those of PUBLISHED.
         out: the Markdown file; None: PAGE.
         check: write nothing; only report whether the file differs, UserError if it does.
-
-    Returns:
-        The exit code.
     """
     out, version = out or PAGE, project_version()
     rows = [*map(paper_row, read_papers()), *map(program_row, read_programs())]
@@ -84,7 +81,6 @@ def write_leaderboard(paths: Sequence[Path], out: Path | None, check: bool) -> i
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot use {out}: {error}; give another --out") from error
     print(f"{out}: {'up to date' if page == old else 'written'}")
-    return 0
 
 
 def evaluation_files(paths: Sequence[Path]) -> list[Path]:

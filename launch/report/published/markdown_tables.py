@@ -38,7 +38,7 @@ RESULT_KEYS = ("run", "learner", "search", "env_steps", "wall_hours", "games", "
                "score_median", "score_max", "reach", "moves_per_second", "machine", "command")  # fmt: skip
 
 
-def write_tables(files: Sequence[Path], check: bool) -> int:
+def write_tables(files: Sequence[Path], check: bool) -> None:
     """Replace the tables of Markdown files; with `check` only report which files differ, UserError if one does."""
     differ = []
     for file in files:
@@ -56,7 +56,6 @@ def write_tables(files: Sequence[Path], check: bool) -> int:
         raise UserError(
             f"tables differ from their evaluations in {', '.join(map(str, differ))}; run it without --check"
         )
-    return 0
 
 
 def rewritten(text: str, file: Path) -> str:

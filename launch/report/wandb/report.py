@@ -60,6 +60,7 @@ def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project:
     if len(title) > LONGEST_TITLE:
         title = f"Comparison of {len(names)} groups"
     groups = make_groups(final_evaluations(runs), [GROUP])
+    metrics = {name for run in runs for name in run.columns}
     return wr.Report(
         entity=entity,
         project=project,
@@ -72,13 +73,9 @@ def make_report(names: Sequence[str], runs: Sequence[Run], entity: str, project:
             wr.H2(text="Differences"),
             wr.MarkdownBlock(text=differences_table(differences(groups[:MOST_TESTED]))),
             *grid(comparison_sections()),
-            *grid([section for section in diagnostic_sections() if _has_data(section, runs)]),
+            *grid([part for part in diagnostic_sections() if metrics & {panel.metric for panel in part.panels}]),
         ],
     )
-
-
-def _has_data(section: Any, runs: Sequence[Run]) -> bool:
-    return any(panel.metric in run.columns for panel in section.panels for run in runs)
 
 
 def _evaluations(groups: Sequence[Group]) -> str:

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.loading import find_player
 from launch.evaluation.search_options import SearchOptions
 from launch.trained import DEFAULT, PAGE_SCORE, packaged
 from launch.viewing import one_file
-from launch.viewing.export.page import PageContent, render
+from launch.viewing.export.page import render
 from launch.viewing.export.weights import TooLargeError, pack
 from ntuple import NTupleConfig
 from ntuple.files.stored_network import StoredNetwork, load_stored
@@ -18,12 +17,6 @@ from ntuple.tables.stages import count_stages
 OPTION = "--export"
 MOST_BYTES = 32_000_000  # of the page; browsers on phones load more, but slowly
 ROOM = 100_000  # bytes of the page without its weights, at most
-
-
-class _NamedNetwork(NamedTuple):
-    name: str  # of its run
-    env_steps: int  # moves of its training
-    network: StoredNetwork
 
 
 def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> None:
@@ -52,7 +45,7 @@ def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> Non
             f"{path}: its page would be larger than {MOST_BYTES / 1e6:.0f} MB, with {network.weights.size:,} "
             "weights; train a network with fewer or shorter tuples, such as ntuple.network=4x5, or for fewer moves"
         ) from None
-    text = render(PageContent(name, env_steps, network, packed, score_line))
+    text = render(name, env_steps, network, packed, score_line)
     one_file.write(OPTION, out, text)
     print(
         f"{out}: {name}, {network.weights.size:,} weights in half precision, "
@@ -60,8 +53,8 @@ def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> Non
     )
 
 
-def _network_of(path: str) -> _NamedNetwork:
-    """Return the network of a path; UserError if the page cannot play it."""
+def _network_of(path: str) -> tuple[str, int, StoredNetwork]:
+    """Return the name of a run, the moves of its training, and its network; UserError if the page cannot play it."""
     source = find_player(path, SearchOptions())
     if source.checkpoint is None:
         raise UserError(f"the page plays n-tuple networks only, and {path} has none; give the run of a network")
@@ -80,4 +73,4 @@ def _network_of(path: str) -> _NamedNetwork:
         network = load_stored(folder, config).promoted()
     except ValueError as error:
         raise UserError(str(error)) from error
-    return _NamedNetwork(experiment.run.name, state.progress["env_steps"], network)
+    return experiment.run.name, state.progress["env_steps"], network

@@ -7,10 +7,10 @@ controls. A view is a tuple of cells: view v of a board has the board's cell v[c
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 from launch.quantities import counted
-from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, one_file
+from launch.viewing import BASE_STYLE, BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, one_file
 from launch.viewing.export.weights import PackedWeights
 from ntuple.core.rules import FOUR_SHARE
 from ntuple.files.stored_network import StoredNetwork
@@ -20,27 +20,27 @@ HERE = Path(__file__).parent
 WORKER = "worker-src blob:"  # the search runs in a worker whose text is in the page
 
 
-class PageContent(NamedTuple):
-    """What the page shows."""
+def render(name: str, env_steps: int, network: StoredNetwork, packed: PackedWeights, score_line: str | None) -> str:
+    """Return the text of the page.
 
-    name: str  # of the run
-    env_steps: int  # moves of its training
-    network: StoredNetwork  # of one stage, without promotion
-    packed: PackedWeights
-    score_line: str | None  # what the network scores, in words
-
-
-def render(content: PageContent) -> str:
-    """Return the text of the page."""
+    Args:
+        name: of the run.
+        env_steps: moves of its training.
+        network: of one stage, without promotion.
+        packed: its weights.
+        score_line: what it scores, in words.
+    """
+    tuples, weights = counted(len(network.patterns), "tuple"), counted(packed.size, "weight")
+    about = f"An n-tuple network of {tuples} and {weights} in half precision, trained by {env_steps:,} moves."
     engine = one_file.read(HERE / "game.js", HERE / "search.js")
     script = one_file.read(BOARD_SCRIPT, CONTROLS, HERE / "page.js")
-    style = one_file.read(GAME_STYLE, BOARD_STYLE, HERE / "page.css")
+    style = one_file.read(BASE_STYLE, GAME_STYLE, BOARD_STYLE, HERE / "page.css")
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        head=one_file.head(f"2048: {content.name}", [engine, script], style, WORKER),
-        name=escape(content.name),
-        about=escape(_about(content)),
-        network=one_file.json_text(describe(content.network, content.packed)),
-        weights=content.packed.text,
+        head=one_file.head(f"2048: {name}", [engine, script], style, WORKER),
+        name=escape(name),
+        about=escape(f"{about} {score_line}" if score_line else about),
+        network=one_file.json_text(describe(network, packed)),
+        weights=packed.text,
         engine=engine,
         script=script,
     )
@@ -59,10 +59,3 @@ def describe(network: StoredNetwork, packed: PackedWeights) -> dict[str, Any]:
         "scales": packed.scales,  # [M]
         "size": packed.size,  # weights of all tables
     }
-
-
-def _about(content: PageContent) -> str:
-    """Return what the player is, in words."""
-    tuples, weights = counted(len(content.network.patterns), "tuple"), counted(content.packed.size, "weight")
-    text = f"An n-tuple network of {tuples} and {weights} in half precision, trained by {content.env_steps:,} moves."
-    return f"{text} {content.score_line}" if content.score_line else text

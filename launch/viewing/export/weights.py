@@ -10,7 +10,7 @@ min(level, R - 1) R^i), two bytes each, the low one first. The bytes are a zlib 
 
 import base64
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, log2
 from typing import NamedTuple
 
@@ -36,28 +36,23 @@ class TooLargeError(ValueError):
 
 def pack(tables: Sequence[NDArray[np.float32]], most: int) -> PackedWeights:
     """Pack the weights of M tables, float32[R^n] each; TooLargeError if the text is longer than `most`."""
-    compressor, parts, length = zlib.compressobj(LEVEL), list[bytes](), 0
-    scales = [scale_of(table) for table in tables]
+    scales, packed = [scale_of(table) for table in tables], bytearray()
+    for part in _compressed(tables, scales):
+        packed += part
+        if 4 * ceil(len(packed) / 3) > most:  # characters of base64
+            raise TooLargeError
+    return PackedWeights(base64.b64encode(packed).decode(), sum(table.size for table in tables), scales)
+
+
+def _compressed(tables: Sequence[NDArray[np.float32]], scales: Sequence[float]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(LEVEL)
     for table, scale in zip(tables, scales, strict=True):
         for start in range(0, table.size, BLOCK):
-            halves = (table[start : start + BLOCK] / np.float32(scale)).astype("<f2").tobytes()
-            parts.append(compressor.compress(halves))
-            length += len(parts[-1])
-            if base64_length(length) > most:
-                raise TooLargeError
-    parts.append(compressor.flush())
-    length += len(parts[-1])
-    if base64_length(length) > most:
-        raise TooLargeError
-    return PackedWeights(base64.b64encode(b"".join(parts)).decode(), sum(table.size for table in tables), scales)
+            yield compressor.compress((table[start : start + BLOCK] / np.float32(scale)).astype("<f2").tobytes())
+    yield compressor.flush()
 
 
 def scale_of(table: NDArray[np.float32]) -> float:
     """Return the smallest power of 2, 1 or more, by which weights are divided to fit into half precision."""
     largest = max(float(table.max()), -float(table.min()), 1.0)
     return 2.0 ** max(0, ceil(log2(largest / LARGEST_HALF)))
-
-
-def base64_length(size: int) -> int:
-    """Return the number of characters of so many bytes in base64."""
-    return -(-size // 3) * 4

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
@@ -15,16 +14,10 @@ BEST, WORST, MEDIAN = "best", "worst", "median"
 CHOICES = (BEST, WORST, MEDIAN)
 
 
-class FileGames(NamedTuple):
-    """The games of a file."""
-
-    games: list[Game]
-    board: str  # "HxW"
-    note: str  # the text after the board in the file's header
-
-
-def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
+def read_games(path: Path, board: str | None, most: int | None) -> tuple[list[Game], str, str]:
     """Read at most `most` games of a file of records; without a board, that of the file's header, or 4x4.
+
+    Returns the games, the board, and the text after the board in the file's header.
 
     Raises:
         UserError: the file cannot be read, has no game, or has a wrong game among those to read.
@@ -41,7 +34,7 @@ def read_games(path: Path, board: str | None, most: int | None) -> FileGames:
             break
     if line is None:
         raise UserError(f"{path} holds no game; give a file with one game record a line")
-    return FileGames(games, line.board, line.note)
+    return games, line.board, line.note
 
 
 def choose_game(games: Sequence[Game], choice: str) -> int:

@@ -1,8 +1,7 @@
 // The page of `muzero2048 replay`. All that it shows is in its data: it knows no rule of the game.
 "use strict";
 (() => {
-  const { makeBoard, makeMoves, make } = Board2048;
-  const NAMES = ["up", "right", "down", "left"];
+  const { makeBoard, makeMoves, make, NAMES } = Board2048;
   const TYPES = { Uint8Array, Int8Array, Int16Array, Int32Array, Float32Array, Float64Array };
   const PAGE = 100; // moves of page up and page down
   const LISTED = 15; // mistakes that a click on "more" adds
@@ -104,8 +103,8 @@
     board.show(levels, spawnOf(at), data.tiles);
     element("score").textContent = whole.format(score[move]);
     element("tile").textContent = data.tiles[Math.max(...levels.flat())];
-    element("next").textContent = data.hints[hint[at]];
-    element("next").parentElement.hidden = !data.hints[hint[at]];
+    element("hint").textContent = data.hints[hint[at]];
+    element("hint").parentElement.hidden = !data.hints[hint[at]];
     for (const [name, table] of Object.entries(tables)) {
       const advice = adviceOf(views[name], at);
       table.clear();
@@ -135,23 +134,16 @@
 
   function verdict(at) {
     if (made[at] < 0) return [game.over ? "the game is over" : "the record ends here"];
+    const strong = (text) => make("b", "", null, text);
     const said = ["● made: ", strong(NAMES[made[at]])];
     const view = views.judge || views.own;
     const best = view ? bestOf(view, at) : -1, loss = view && best >= 0 ? view.value[4 * at + best] - valueOfMade(view, at) : NaN;
     const who = views.judge ? "the judge" : "the player's values";
     if (loss > 0) {
-      const lost = document.createElement("span");
-      lost.className = "bad";
-      lost.textContent = `loses ${points(loss)}`;
+      const lost = make("span", "bad", null, `loses ${points(loss)}`);
       said.push(" · ", lost, ` by ${who}; better: `, strong(NAMES[best]));
     } else if (loss === 0) said.push(` · best by ${who}`);
     return said;
-  }
-
-  function strong(text) {
-    const found = document.createElement("b");
-    found.textContent = text;
-    return found;
   }
 
   // ---- moving
@@ -335,7 +327,7 @@
       (views.own || views.judge) && game.over && ["actual", "rest of the score"],
       data.mistakes.length && ["lost", "a mistake of the list"],
     ].filter(Boolean).map(([classes, text]) => {
-      const entry = document.createElement("span");
+      const entry = make("span");
       make("i", classes, entry);
       entry.append(text);
       return entry;
@@ -446,10 +438,10 @@
     element("game").addEventListener("change", (event) => { pause(); choose(Number(event.target.value)); goTo(0); });
     element("move").addEventListener("input", (event) => { if (event.target.value !== "") { pause(); goTo(Number(event.target.value)); } });
     element("slider").addEventListener("input", (event) => { pause(); goTo(Number(event.target.value)); });
-    element("begin").addEventListener("click", () => { pause(); goTo(0); });
-    element("back").addEventListener("click", () => { pause(); goTo(move - 1); });
-    element("next").addEventListener("click", () => { pause(); goTo(move + 1); });
-    element("end").addEventListener("click", () => { pause(); goTo(game.moves); });
+    const places = { begin: () => 0, back: () => move - 1, next: () => move + 1, end: () => game.moves };
+    for (const [id, place] of Object.entries(places)) {
+      element(id).addEventListener("click", () => { pause(); goTo(place()); });
+    }
     element("play").addEventListener("click", () => (timer ? pause() : play()));
     document.addEventListener("keydown", onKey);
     listMistakes();

@@ -20,7 +20,7 @@ from launch.evaluation.boards.views import View, losses
 from launch.evaluation.records.played import Game, gather
 from launch.evaluation.summary import by_tile
 from launch.quantities import counted
-from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, one_file
+from launch.viewing import BASE_STYLE, BOARD_SCRIPT, BOARD_STYLE, one_file
 from launch.viewing.replay.summary import Bin, last_moves
 from ntuple.core.games.definition import HINT_BITS
 from ntuple.core.games.event_codes import event_of
@@ -50,7 +50,8 @@ class ReplayContent(NamedTuple):
 
 def render(content: ReplayContent) -> str:
     """Return the text of the page."""
-    script, style = one_file.read(BOARD_SCRIPT, HERE / "page.js"), one_file.read(HERE / "page.css", BOARD_STYLE)
+    script = one_file.read(BOARD_SCRIPT, HERE / "page.js")
+    style = one_file.read(BASE_STYLE, HERE / "page.css", BOARD_STYLE)
     return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
         head=one_file.head(f"{parse_named_board(content.board)[0].name}: replay of {content.origin}", [script], style),
         origin=escape(_subtitle(content)),

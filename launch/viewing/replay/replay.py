@@ -133,7 +133,7 @@ def _play(request: ReplayRequest) -> _Replayed:
     board = player.board
     judge = _find_judge(request, board)
     count = GAMES if request.games is None else request.games
-    if request.game.isdigit() and int(request.game) > count:
+    if request.game.isdecimal() and int(request.game) > count:
         raise UserError(f"--game is {request.game}, and {count} games are played; give more --games")
     with _numbers(player.name):
         games = play_games(player, count, seed)

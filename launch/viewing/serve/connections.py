@@ -31,7 +31,7 @@ class BoundedConnection(H11Protocol):
         """Take a connection; beyond the bound close the one that has waited longest for a header."""
         super().connection_made(transport)
         self._wait_for_header()
-        if len(self.connections) > _most_connections():
+        if len(self.connections) > min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2):
             bounded = (other for other in self.connections if isinstance(other, BoundedConnection))
             waiting = (other for other in bounded if other.is_waiting)
             min(waiting, key=lambda other: other._waits_since).transport.close()
@@ -57,7 +57,3 @@ class BoundedConnection(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-def _most_connections() -> int:
-    return min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)

@@ -36,7 +36,7 @@ def check_source(headers: Mapping[str, str], host: str) -> None:
     Raises:
         RefusedError: the request comes from elsewhere.
     """
-    named = _host_name(headers.get("host", ""))
+    named = (_split(f"//{headers.get('host', '')}").hostname or "").lower()  # without the port: tunnels change it
     if not (_is_address(named) or named in {"localhost", host.lower(), socket.gethostname().lower()}):
         raise RefusedError(403, f"Host {named!r} is not this server; open the address that the command printed")
     origin = headers.get("origin")
@@ -49,11 +49,6 @@ def check_source(headers: Mapping[str, str], host: str) -> None:
 def is_loopback(host: str) -> bool:
     """Return whether a host of the command line is reached from this machine only."""
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
-
-
-def _host_name(header: str) -> str:
-    """Return the name in a Host header, without the port: tunnels change the port."""
-    return (_split(f"//{header}").hostname or "").lower()
 
 
 def _split(address: str) -> SplitResult:

@@ -186,15 +186,11 @@ async function start() {
   element("board").addEventListener("change", begin);
   element("seed").addEventListener("change", begin);
   element("setup").addEventListener("submit", (event) => event.preventDefault());
-  element("new").addEventListener("click", beginNext);
-  element("restart").addEventListener("click", begin);
   element("advice").addEventListener("change", () => sides.forEach((side) => { side.drawAdvice(); side.refresh(); }));
   element("two").addEventListener("change", (event) => setTwo(event.target.checked));
   const playOrPause = () => (playing ? pause() : play());
-  element("step").addEventListener("click", step);
-  element("play").addEventListener("click", playOrPause);
-  element("back").addEventListener("click", takeBack);
-  element("edit").addEventListener("click", toggleEditing);
+  const buttons = { new: beginNext, restart: begin, step, play: playOrPause, back: takeBack, edit: toggleEditing };
+  for (const [id, action] of Object.entries(buttons)) element(id).addEventListener("click", action);
   element("paste").addEventListener("submit", paste);
   Controls2048.listenToKeys((name) => active.human(name), { " ": step, p: playOrPause, u: takeBack, e: toggleEditing });
   Controls2048.leaveWhatThePointerUsed();

@@ -37,7 +37,7 @@ from launch.errors import UserError, warn
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import parse_named_board, parse_state
 from launch.evaluation.search_options import SearchOptions
-from launch.viewing import BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, game
+from launch.viewing import BASE_STYLE, BOARD_SCRIPT, BOARD_STYLE, CONTROLS, GAME_STYLE, game
 from launch.viewing.agent_process import MOST_COUNT, SEEDS
 from launch.viewing.agents import Agents, BusyError, Ticket, read_error
 from launch.viewing.catalogue import MOST, PLIES, SIMULATIONS, Catalogue, NotOfferedError
@@ -47,6 +47,7 @@ from launch.viewing.serve.guard import HEADERS, MOST_BYTES, Field, RefusedError,
 HERE = Path(__file__).parent
 FILES = {
     "/": (HERE / "page.html", "text/html"),
+    "/base.css": (BASE_STYLE, "text/css"),
     "/game.css": (GAME_STYLE, "text/css"),
     "/page.js": (HERE / "page.js", "text/javascript"),
     "/side.js": (HERE / "side.js", "text/javascript"),
@@ -132,8 +133,8 @@ class Site:
         return JSONResponse(await asyncio.to_thread(self._catalogue.listing))
 
     async def _new(self, board: str, seed: int) -> Response:
-        (state, score), (kind, *_) = game.open_game(board, seed), parse_named_board(board)
-        return JSONResponse(game.describe(state, kind) | {"score": score, "tiles": kind.tiles})
+        opening, (kind, *_) = game.open_game(board, seed), parse_named_board(board)
+        return JSONResponse(game.describe(opening.state, kind) | {"score": opening.score, "tiles": kind.tiles})
 
     async def _position(self, board: str, position: str) -> Response:
         kind, rows, columns = parse_named_board(board)

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from launch.cli import main
 from tests.launch.course.compose import STARTERS
-from tests.launch.course.grader import Change, Grader
+from tests.launch.course.conftest import Change, Grader
 
 USE = "the program has to use the number that it is given"
 
@@ -147,11 +146,6 @@ def test_value_iteration(grade: Grader) -> None:
     assert broken["points"] == 0
     place = r"RuntimeError: broken \(value_iteration\.py, line [0-9]+\), at the question "
     assert re.match(f"ended during the game: {place}", broken["faults"][0])
-
-
-@pytest.mark.slow
-def test_wrong_and_slow_value_iteration(grade: Grader) -> None:
-    program = "value-iteration", "value_iteration", ""
     one_more = grade(*program, ("history[sweeps]", "history[sweeps - 1]"), games=50)
     assert 0 < one_more["points"] < 50  # V_400 is V_399
     spawns = grade(*program, ("model.chance * ", "model.chance.mean() * "), games=20)
@@ -295,64 +289,28 @@ def test_a_tournament_player(grade: Grader, game: str) -> None:
     assert (crashed["points"], crashed["faults"][0]) == (0, "game 1: did not start: ended during the game: broken")
 
 
+# Wrong rules and wrong spawns of players, and where a game is recorded.
+MERGE_TWICE = ("                may_merge = False\n", "                pass\n")
+MERGE_TWICE_IN_MCTS = ("points, may_merge = points + (2 << level), False", "points = points + (2 << level)")
+MERGE_EQUALS = ("abs(level - last) == 1", "abs(level - last) <= 1")
+MERGE_TWOS = ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14")
+MORE_FOURS, MOST_FOURS = (("rng.random() < 0.9", f"rng.random() < {share}") for share in (0.8, 0.7))
+MORE_ONES = ("return 1 if rng.random() < 0.75", "return 1 if rng.random() < 0.85")
+NO_BAG = ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1")
+LIGHT_RECORD = "                print(record(log, rewards, moves)"
+TD_RECORD, STRONG_RECORD = "                print(record(log[: moves + FIRST])", '            print("" if TRAIN'
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("project", "starter", "game", "train", "rule", "tile", "record"),
     [
-        (
-            "light",
-            "td_afterstate",
-            "",
-            2000,
-            ("                may_merge = False\n", "                pass\n"),
-            ("rng.random() < 0.9", "rng.random() < 0.8"),
-            "                print(record(log, rewards, moves)",
-        ),
-        (
-            "2584-player",
-            "td_player",
-            "--game=2584",
-            1000,
-            ("abs(level - last) == 1", "abs(level - last) <= 1"),
-            ("rng.random() < 0.9", "rng.random() < 0.8"),
-            "                print(record(log[: moves + FIRST])",
-        ),
-        (
-            "threes-player",
-            "td_player",
-            "--game=threes",
-            2000,
-            ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14"),
-            ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1"),
-            "                print(record(log[: moves + FIRST])",
-        ),
-        (
-            "2584-strong",
-            "strong_player",
-            "--game=2584",
-            1000,
-            ("abs(level - last) == 1", "abs(level - last) <= 1"),
-            ("return 1 if rng.random() < 0.75", "return 1 if rng.random() < 0.85"),
-            '            print("" if TRAIN',
-        ),
-        (
-            "threes-strong",
-            "strong_player",
-            "--game=threes",
-            2000,
-            ("one == other and 3 <= one < 14", "one == other and 2 <= one < 14"),
-            ("before, level = rng.integers(0, bag[1] + bag[2] + bag[3]), 1", "before, level = 0, 1"),
-            '            print("" if TRAIN',
-        ),
-        (
-            "mcts",
-            "mcts",
-            "--rollouts=20",
-            0,
-            ("points, may_merge = points + (2 << level), False", "points = points + (2 << level)"),
-            ("rng.random() < 0.9", "rng.random() < 0.7"),
-            "            print(text",
-        ),
+        ("light", "td_afterstate", "", 2000, MERGE_TWICE, MORE_FOURS, LIGHT_RECORD),
+        ("2584-player", "td_player", "--game=2584", 1000, MERGE_EQUALS, MORE_FOURS, TD_RECORD),
+        ("threes-player", "td_player", "--game=threes", 2000, MERGE_TWOS, NO_BAG, TD_RECORD),
+        ("2584-strong", "strong_player", "--game=2584", 1000, MERGE_EQUALS, MORE_ONES, STRONG_RECORD),
+        ("threes-strong", "strong_player", "--game=threes", 2000, MERGE_TWOS, NO_BAG, STRONG_RECORD),
+        ("mcts", "mcts", "--rollouts=20", 0, MERGE_TWICE_IN_MCTS, MOST_FOURS, "            print(text"),
     ],
 )
 def test_players(
@@ -395,19 +353,19 @@ def test_players(
     assert crashed["measured"]["games"] == "2 of 9"
 
 
-def test_what_is_no_program(capsys: pytest.CaptureFixture[str]) -> None:
-    def mistake(*words: str) -> str:
-        assert main(["grade", *words]) == 2
-        return capsys.readouterr().err
-
-    assert "there is no project lite; the projects are light, " in mistake("lite", "python x.py")
+@pytest.mark.parametrize(
+    ("project", "words", "line"),
+    [
+        ("lite", ["python x.py"], "there is no project lite; the projects are light, "),
+        ("light", ["./x.py"], "./x.py is a file without the right to be executed; give its command"),
+        ("light", ["nobody"], 'nobody is no program that can be run; give its command in quotes, such as "python'),
+        ("light", ["python 'x.py"], """the program "python 'x.py" is no command: No closing quotation"""),
+        ("light", ["python x.py", "--games", "0"], "--games is 0; give 1 or more"),
+        ("light", ["python x.py", "--seconds", "0"], "--seconds is 0; give seconds above 0"),
+        ("light", ["python x.py", "--players", "random"], "--players are those of projects 5 and 6"),
+        ("2584-adversary", ["python x.py"], "the standard players are runs/standard-lines and "),
+    ],
+)
+def test_what_is_no_program(mistake, project: str, words: list[str], line: str) -> None:
     Path("x.py").write_text("")
-    assert "./x.py is a file without the right to be executed; give its command" in mistake("light", "./x.py")
-    assert 'nobody is no program that can be run; give its command in quotes, such as "python' in mistake(
-        "light", "nobody"
-    )
-    assert "is no command: No closing quotation" in mistake("light", "python 'x.py")
-    assert "--games is 0; give 1 or more" in mistake("light", "python x.py", "--games", "0")
-    assert "--seconds is 0; give seconds above 0" in mistake("light", "python x.py", "--seconds", "0")
-    assert "the standard players are runs/standard-lines and " in mistake("2584-adversary", "python x.py")
-    assert "--players are those of projects 5 and 6" in mistake("light", "python x.py", "--players", "random")
+    assert mistake(f"grade {project}", *words).startswith(line)

@@ -9,7 +9,7 @@ import pytest
 from launch.course.run import run_to_end
 from launch.tournament.processes import below
 from launch.tournament.program import Limits
-from tests.launch.course.grader import Grader
+from tests.launch.course.conftest import Grader
 
 
 @pytest.mark.parametrize(

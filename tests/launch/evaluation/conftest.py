@@ -1,15 +1,10 @@
-"""A trained n-tuple player on 2x3, and the JSON object that a command prints."""
+"""A trained n-tuple player on 2x3."""
 
-import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from small_runs import train_in
-
-from launch.cli import main
 
 SMALL = """\
 learner: ntuple
@@ -29,15 +24,3 @@ def run(_trained: Path, capsys: pytest.CaptureFixture[str]) -> str:
     shutil.copytree(_trained, Path(), dirs_exist_ok=True)
     capsys.readouterr()
     return "runs/small"
-
-
-@pytest.fixture
-def last_json(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
-    """Return a function that gives the JSON object which a command prints."""
-
-    def said(*words: str) -> Any:
-        capsys.readouterr()
-        assert main([*words, "--json"]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    return said

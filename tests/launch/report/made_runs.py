@@ -7,6 +7,14 @@ from typing import Any
 from launch.experiment.metrics import TILES
 from launch.report.runs import Run, read_config, read_run
 
+RESULT = {  # of an evaluation whose numbers are not round
+    "run": "one", "learner": "ntuple", "training_start": "normal", "search": "1ply", "board": "4x4",
+    "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000, "score_mean": 87_418.6, "score_low": 84_878.6,
+    "score_high": 89_958.6, "score_median": 79_956.0, "score_max": 216_404,
+    "reach": {"2048": 0.951, "4096": 0.815, "8192": 0.309, "16384": 0.0, "32768": 0.0, "65536": 0.0, "131072": 0.0},
+    "moves_per_second": 6_261_000.0, "version": "0.1.0", "machine": "2 cores", "command": "muzero2048 evaluate a|b",
+}  # fmt: skip
+
 
 def write_run(
     folder: Path,

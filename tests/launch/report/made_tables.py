@@ -1,5 +1,6 @@
-"""The file of a table beside its paper, with given numbers, for tests of comparisons."""
+"""The file of a table beside its paper, with given numbers, for tests of comparisons; tables on a page."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,6 +37,12 @@ TABLE = TableData(
     command="muzero2048 reproduce guei-table-5 --budget 0.001",
     time="2026-11-24T00:00:00+00:00",
 )  # fmt: skip
+
+
+def cells_of(html: str, name: str) -> list[list[str]]:
+    """Return the texts of the cells of a table, row by row, without its headings and markup."""
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", html.partition(f'<table id="{name}">')[2].partition("</table>")[0])[1:]
+    return [[" ".join(re.sub(r"<[^>]+>", " ", one).split()) for one in re.findall(r"<td.*?</td>", row)] for row in rows]
 
 
 def write_table(runs_folder: Path, **changes: object) -> Path:

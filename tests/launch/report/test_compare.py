@@ -13,6 +13,7 @@ from launch.experiment import registry
 from launch.report.runs import read_config, read_run
 from tests.launch.conftest import TOY_YAML
 from tests.launch.report.made_runs import read, write_evaluation, write_run
+from tests.launch.report.made_tables import cells_of
 
 FILES = ["budgets.csv", "config.csv", "costs.csv", "curves.csv", "differences.csv", "distributions.csv",
          "evaluations.csv", "groups.csv", "index.html", "reach_4096.png", "reach_4096.svg", "references.csv",
@@ -47,6 +48,12 @@ def runs(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list
     return ["runs/a", "runs/b", "runs/c_x"]
 
 
+def compare(*words: str) -> str:
+    """Return the page that the command writes."""
+    assert main(["compare", *words, "--out", "out"]) == 0
+    return Path("out/index.html").read_text()
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     with Path("out", name).open() as file:
         return list(csv.DictReader(file))
@@ -59,18 +66,10 @@ def _data(page: str):
     return data
 
 
-def _cells(page: str, table: str) -> list[list[str]]:
-    """Return the texts of the cells of a table, without markup."""
-    (body,) = re.findall(rf'<table id="{table}">.*?</table>', page, re.DOTALL)
-    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", body, re.DOTALL)[1:]
-    return [[re.sub(r"<[^>]+>", " ", cell).strip() for cell in re.findall(r"<td.*?</td>", row)] for row in rows]
-
-
 @pytest.mark.usefixtures("figures")
 def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: list[str], capsys):
-    assert main(["compare", *runs, "--out", "out", "--x", "games", "--tile", "4096"]) == 0
+    page = compare(*runs, "--x", "games", "--tile", "4096")
     assert sorted(path.name for path in Path("out").iterdir()) == FILES
-    page = Path("out/index.html").read_text()
     links = re.findall(r"<(?!script>)[^>]*(?:src|href|srcset)=\"([^\"]+)\"", page.split("<script")[0])
     assert sorted(links) == ["../runs/a/config.yaml", "../runs/b/config.yaml", "../runs/c_x/config.yaml", "data:,"]
     assert all(Path("out", link).is_file() for link in links if link.startswith(".."))
@@ -81,9 +80,8 @@ def test_one_page_holds_curves_and_tables_and_asks_nobody_for_anything(runs: lis
 
 
 def test_the_numbers_of_the_page_are_those_of_the_result_files(runs: list[str]):
-    assert main(["compare", *runs, "--out", "out"]) == 0
-    page = Path("out/index.html").read_text()
-    rows = _cells(page, "groups")
+    page = compare(*runs)
+    rows = cells_of(page, "groups")
     assert len(rows) == 5  # two groups, the second with two seeds, and the rows of the three seeds
     seeds = {row[0].split()[0]: row for row in rows if "seed " in row[0]}
     for folder in runs:
@@ -95,8 +93,7 @@ def test_the_numbers_of_the_page_are_those_of_the_result_files(runs: list[str]):
 
 
 def test_the_curves_of_the_page_are_those_of_the_csv(runs: list[str]):
-    assert main(["compare", *runs, "--out", "out"]) == 0
-    data = _data(Path("out/index.html").read_text())
+    data = _data(compare(*runs))
     rows = _rows("curves.csv")
     assert {row["curve"] for row in rows} == {curve["label"] for curve in data["curves"]}
     number = 0
@@ -113,20 +110,17 @@ def test_the_curves_of_the_page_are_those_of_the_csv(runs: list[str]):
     assert number == len(rows)
 
 
-def test_the_games_of_all_seeds_are_counted(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_games_of_all_seeds_are_counted():
     for seed, tiles in enumerate(({"512": 60, "1024": 40}, {"1024": 100})):
         run = write_run(Path(f"runs/a{seed}"), [(1, 1.0)], seed=seed)
         write_evaluation(run, 5.0, 1.0, seed=seed, max_tiles=tiles, score_bins={"80": 25, "82": 75})
-    assert main(["compare", "--out", "out"]) == 0
-    (found,) = _data(Path("out/index.html").read_text())["distributions"]
+    (found,) = _data(compare())["distributions"]
     assert found["tiles"] == {"512": 0.3, "1024": 0.7}
     np.testing.assert_allclose(found["scores"], [1024, 2**10.125, 2**10.25, 2**10.375])
     assert found["shares"] == [0.25, 0, 0.75]
 
 
-def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_band(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_band():
     for group, seeds in (("three", 3), ("two", 2)):
         for seed in range(seeds):
             score = 10.0 * seeds + seed
@@ -134,9 +128,8 @@ def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_ban
             write_evaluation(run, score, 1.0, seed=seed)
     run = write_run(Path("runs/lucky"), [(1, 1.0), (2, 1.0)], group="lucky")
     write_evaluation(run, 90.0, 1.0, games=20)
-    assert main(["compare", "--out", "out"]) == 0
-    page = Path("out/index.html").read_text()
-    data, rows = _data(page), _cells(page, "groups")
+    page = compare()
+    data, rows = _data(page), cells_of(page, "groups")
     colours = {curve["label"].split()[0]: curve["colour"] for curve in data["curves"]}
     assert len(set(colours.values())) == 3
     assert {games["label"].split()[0]: games["colour"] for games in data["distributions"]} == colours
@@ -160,7 +153,7 @@ def test_a_run_as_it_was_written_is_read(runs: list[str]):
 def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
     main(["train", "toy.yaml", "run.name=d", "run.seed=3"])
     capsys.readouterr()
-    assert main(["compare", *runs, "runs/d", "--out", "out"]) == 0
+    page = compare(*runs, "runs/d")
     captured = capsys.readouterr()
     results = [result for run in read(*map(Path, [*runs, "runs/d"])) for result in run.evaluations]
     toys = [result["score_mean"] for result in results if result["learner"] == "toy"]
@@ -172,17 +165,15 @@ def test_final_evaluations_of_seeds_come_together(runs: list[str], capsys):
     assert f"{interval}, 4 games, 1ply" in captured.out  # of the run
     assert f"{interval}, 1 seed, interval of its games alone, 4 games, 1ply" in captured.out
     assert captured.err == ""
-    page = Path("out/index.html").read_text()
     assert f"<b>{mean:,.0f}</b> ± {margin:,.0f}<small>over 3 seeds</small>" in page
     assert "<small>of its games alone</small>" in page
     (group,) = (row for row in _rows("groups.csv") if row["learner"] == "toy")
     assert float(group["score_mean"]) == pytest.approx(mean)
 
 
-def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], capsys):
-    assert main(["compare", "--by", "run.group,toy.report_env_steps", "--where", "learner=toy", "--out", "out"]) == 0
+def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], capsys, mistake):
+    data = _data(compare("--by", "run.group,toy.report_env_steps", "--where", "learner=toy"))
     assert capsys.readouterr().err == ""
-    data = _data(Path("out/index.html").read_text())
     assert data["keys"] == ["run.group", "toy.report_env_steps"]
     assert {tuple(curve["words"]) for curve in data["curves"]} == {
         ("toys", "report_env_steps=10"),
@@ -190,58 +181,51 @@ def test_all_runs_of_the_runs_folder_are_compared_by_any_key(runs: list[str], ca
     }
     labels = {curve["label"] for curve in data["curves"]}
     assert labels == {"toys, report_env_steps=10 (toy), 1 seed", "toys, report_env_steps=9 (toy), 1 seed"}
-    assert main(["compare", "--by", "report_env_steps", "--out", "out"]) == 2
-    assert "--by report_env_steps: no run has this key; the keys are such as" in capsys.readouterr().err
-    assert main(["compare", "--by", "run.group,", "--out", "out"]) == 2
-    assert "error: --by has an empty key; give keys such as run.group,run.seed" in capsys.readouterr().err
+    assert "--by report_env_steps: no run has this key; the keys are such as" in mistake(
+        "compare --by report_env_steps"
+    )
+    assert mistake("compare --by run.group,").startswith("--by has an empty key; give keys such as run.group,run.seed")
 
 
-def test_damaged_runs_are_named_and_left_out(runs: list[str], capsys):
+def test_damaged_runs_are_named_and_left_out(runs: list[str], capsys, mistake):
     metrics = Path("runs/b/metrics.jsonl")
     metrics.write_text(metrics.read_text() + '{"env_steps": 5')  # a killed run: the last line is left out
-    assert main(["compare", *runs, "--out", "out"]) == 0
+    compare(*runs)
     assert capsys.readouterr().err == ""
     metrics.write_text("{\n")
-    assert main(["compare", *runs, "--out", "out"]) == 0
+    compare(*runs)
     assert "warning: runs/b is left out: runs/b/metrics.jsonl, line 1: not JSON" in capsys.readouterr().err
     Path("runs/a/evaluations/x.json").write_text("{}")
-    assert main(["compare", "runs/a", "runs/c_x", "--out", "out"]) == 0
+    compare("runs/a", "runs/c_x")
     assert "warning: runs/a is left out: runs/a/evaluations/x.json, line 1" in capsys.readouterr().err
-    assert main(["compare", "runs/a", "--out", "out"]) == 2
-    assert capsys.readouterr().err.startswith("error: runs/a/evaluations/x.json, line 1")
-    assert main(["compare", "runs/a", "runs/b", "--out", "out"]) == 2
-    assert "no selected run can be read" in capsys.readouterr().err
+    assert mistake("compare runs/a").startswith("runs/a/evaluations/x.json, line 1")
+    assert mistake("compare runs/a runs/b") == "no selected run can be read"
 
 
-def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], capsys):
+def test_a_run_in_its_first_minutes_is_left_out_with_a_warning(runs: list[str], capsys, mistake):
     Path("runs/b/metrics.jsonl").write_text("")
-    assert main(["compare", "runs/a", "runs/b", "--out", "out"]) == 0
+    compare("runs/a", "runs/b")
     assert "warning: b has not been evaluated yet" in capsys.readouterr().err
     for file in Path("runs/b/evaluations").iterdir():
         file.unlink()
-    assert main(["compare", "runs/b", "--out", "out"]) == 2
-    assert "none of these runs has been evaluated yet" in capsys.readouterr().err
+    assert mistake("compare runs/b").startswith("none of these runs has been evaluated yet")
 
 
 @pytest.mark.usefixtures("figures")
-def test_names_with_markup_are_shown_as_they_are(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_names_with_markup_are_shown_as_they_are():
     run = write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], group="'</script><b>x'")
     write_evaluation(run, 5.0, 1.0, command="<img src=x>")
-    assert main(["compare", "--out", "out"]) == 0
-    page = Path("out/index.html").read_text()
+    page = compare()
     assert "</script><b>x" not in page
     assert "&lt;/script&gt;&lt;b&gt;x" in page
     assert "<img" not in page.split("<script")[0]
     assert _data(page)["curves"][0]["label"] == "</script><b>x (toy), 1 seed"
 
 
-def test_many_rows_are_thinned_on_the_page(tmp_path: Path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_many_rows_are_thinned_on_the_page():
     points = [(i, 10.0 if i == 7777 else 1.0 + i % 3) for i in range(1, 10_001)]
     write_run(Path("runs/a"), points)
-    assert main(["compare", "--out", "out"]) == 0
-    data = _data(Path("out/index.html").read_text())
+    data = _data(compare())
     x, y = (data["arrays"][part] for part in (data["curves"][0]["series"]["eval/score_mean"]["x"][0],
                                               data["curves"][0]["series"]["eval/score_mean"]["mean"][0]))  # fmt: skip
     assert len(y) < 2000
@@ -255,9 +239,8 @@ def test_the_page_shows_searches_of_three_efforts(runs: list[str]):
     for n in (4, 16, 50):
         other = json.loads(result.read_text()) | {"search": f"mcts-n{n}", "moves_per_second": 1e5 / n}
         result.with_name(f"{n}.json").write_text(json.dumps(other))
-    assert main(["compare", *runs, "--out", "out"]) == 0
+    page = compare(*runs)
     assert Path("out/searches.png").read_bytes().startswith(PNG)
-    page = Path("out/index.html").read_text()
     assert "mean score against the time of a move" in page
     (line,) = _data(page)["searches"]
     assert line["label"] == "a, mcts"

@@ -10,9 +10,8 @@ from tests.launch.report.made_runs import write_evaluation, write_run
 
 
 @pytest.fixture
-def result_file(tmp_path: Path, monkeypatch) -> Path:
+def result_file() -> Path:
     """Write two runs with a result file each; return the result file of the second."""
-    monkeypatch.chdir(tmp_path)
     for name in ("a", "b"):
         write_evaluation(write_run(Path("runs", name), [(1, 1.0), (2, 2.0)], group=name), 5.0, 1.0)
     (file,) = Path("runs/b/evaluations").iterdir()

@@ -21,6 +21,12 @@ ntuple: {rows: 2, columns: 3, network: ["012", "345"], env_steps: 2000, report_e
 """
 
 
+def larger_run(name: str, tuples: list[str]) -> str:
+    """Return the config of a run on 4x4 whose player makes games of 500 moves and more."""
+    config = TINY.replace("tiny", name).replace("env_steps: 2000", "env_steps: 1_000_000")
+    return config.replace('rows: 2, columns: 3, network: ["012", "345"]', f"network: {tuples}")
+
+
 class Client:
     """Sends requests to a server on this machine."""
 

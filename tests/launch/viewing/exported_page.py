@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.viewing.export.page import PageContent, render
+from launch.viewing.export.page import render
 from launch.viewing.export.weights import pack
 from ntuple import NTupleConfig
 from ntuple.files.stored_network import StoredNetwork
@@ -39,7 +39,7 @@ def random_network(rng: np.random.Generator, size: float, **keys: Any) -> Stored
 def page_of(network: StoredNetwork, score_line: str | None = None) -> str:
     """Return the page of a network."""
     tables = [table[0] for table in network.tables(network.weights)]
-    return render(PageContent("<made>", 1000, network, pack(tables, 10**9), score_line))
+    return render("<made>", 1000, network, pack(tables, 10**9), score_line)
 
 
 def _element(page: str, name: str) -> str:

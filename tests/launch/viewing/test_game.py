@@ -25,7 +25,7 @@ def spawned(board: rules.Board, seed: int, number: int) -> rules.Board:
 def test_an_opening_has_the_spawns_0_and_1(rows: int, columns: int, seed: int):
     empty: rules.Board = ((0,) * columns,) * rows
     expected = spawned(spawned(empty, seed, 0), seed, 1)
-    assert game.open_game(f"{rows}x{columns}", seed) == (State(expected), 0)
+    assert game.open_game(f"{rows}x{columns}", seed) == (State(expected), 0, 0, None)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(4, 4), (3, 4), (2, 3)])
@@ -67,7 +67,7 @@ def test_games_follow_their_definition(board: str):
     kind, rows, columns = parse_named_board(board)
     hints = set()
     for seed in range(4):
-        state, score = game.open_game(board, seed)
+        state, score, *_ = game.open_game(board, seed)
         tiles = [level for line in state.board for level in line if level]
         assert (len(tiles), score) == (kind.initial_tiles, sum(map(kind.place_points, tiles)))
         assert not kind.fault_of(state)

@@ -1,15 +1,15 @@
 """`muzero2048 play`: keys against the plain rules and spawns; the player is asked as `muzero2048 moves` asks it."""
 
 import asyncio
+import contextlib
 import copy
+import io
 import json
-import multiprocessing
 import os
 import pty
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -25,15 +25,13 @@ from launch.errors import UserError
 from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.loading import LoadedPlayer, load_player
 from launch.evaluation.search_options import SearchOptions
-from launch.viewing import agent_process
-from launch.viewing.agent_process import answer, run_agent
+from launch.viewing.agent_process import answer
 from launch.viewing.agents import Agent, Ticket
 from launch.viewing.catalogue import Choice
 from launch.viewing.game import InteractiveGame
 from launch.viewing.terminal.play import summary
 from launch.viewing.terminal.screen import Terminal
 from launch.viewing.terminal.text import CELLS, advice_text, bar, board_size, board_text, number, scale_of
-from ntuple.core.games.definition import State
 from ntuple.core.games.game_2048 import GAME_2048
 
 KEYS = {"up": "up", "w": "up", "right": "right", "d": "right", "down": "down", "s": "down", "left": "left", "a": "left"}
@@ -75,27 +73,15 @@ def slow(state: str = "searching") -> Here:
     return agent
 
 
-def drive(
-    drive_it: Callable[[Pilot[None], Terminal], Coroutine[Any, Any, None]],
-    game: InteractiveGame,
-    agent: Any = None,
-    size: tuple[int, int] = (80, 24),
-) -> None:
-    async def run() -> None:
-        app = Terminal(game, agent() if agent else None)
-        async with app.run_test(size=size) as pilot:
-            await drive_it(pilot, app)
-
-    asyncio.run(run())
-
-
 def driven(game: InteractiveGame, agent: Any = None) -> Callable[[Any], Callable[[], None]]:
-    """Run a test on the screen of a game."""
+    """Run a test on the screen of a game, of 80 columns and 24 lines."""
 
-    def decorate(test: Any) -> Callable[[], None]:
-        return lambda: drive(test, copy.deepcopy(game), agent)
+    async def run(test: Callable[[Pilot[None], Terminal], Coroutine[Any, Any, None]]) -> None:
+        app = Terminal(copy.deepcopy(game), agent() if agent else None)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await test(pilot, app)
 
-    return decorate
+    return lambda test: lambda: asyncio.run(run(test))
 
 
 def shown(app: Terminal, name: str) -> str:
@@ -114,46 +100,35 @@ def tiles_of(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]
 
 
-def test_twenty_moves_by_keys_and_back():
+@driven(InteractiveGame("3x4", 2**32 - 1))
+async def test_twenty_moves_by_keys_and_back(pilot: Pilot[None], app: Terminal) -> None:
     """Every board is on the screen, with its score."""
-    expected = InteractiveGame("3x4", 2**32 - 1)
-
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        history = []
-        for moves in range(20):
-            legal = [key for key in KEYS if KEYS[key] in expected.legal]
-            key = legal[moves % len(legal)]
-            history.append((expected.position, expected.state.score))
-            expected.move(KEYS[key])
-            await pilot.press(key)
-            score = expected.state.score
-            assert (app.game.position, app.game.state[1:3]) == (expected.position, (score, moves + 1))
-            assert tiles_of(shown(app, "board")) == [
-                2**cell for row in expected.state.state.board for cell in row if cell
-            ]
-            assert f"score {score:,}   moves {moves + 1}" in shown(app, "numbers")
-        for position, score in reversed(history):
-            await pilot.press("u")
-            assert (app.game.position, app.game.state.score) == (position, score)
+    expected, history = copy.deepcopy(app.game), []
+    for moves in range(20):
+        legal = [key for key in KEYS if KEYS[key] in expected.legal]
+        key = legal[moves % len(legal)]
+        history.append((expected.position, expected.state.score))
+        expected.move(KEYS[key])
+        await pilot.press(key)
+        score = expected.state.score
+        assert (app.game.position, app.game.state[1:3]) == (expected.position, (score, moves + 1))
+        assert tiles_of(shown(app, "board")) == [2**cell for row in expected.state.state.board for cell in row if cell]
+        assert f"score {score:,}   moves {moves + 1}" in shown(app, "numbers")
+    for position, score in reversed(history):
         await pilot.press("u")
-        assert app.game.state.moves == 0
-        await pilot.press("r")
-        assert app.game.seed == 0  # after the largest one
+        assert (app.game.position, app.game.state.score) == (position, score)
+    await pilot.press("u")
+    assert app.game.state.moves == 0
+    await pilot.press("r")
+    assert app.game.seed == 0  # after the largest one
 
-    drive(keys, InteractiveGame("3x4", 2**32 - 1))
 
-
-def test_a_move_that_is_not_legal_changes_nothing():
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        name = next(name for name in NAMES if name not in app.game.legal)
-        await pilot.press(name)
-        assert app.game.state.moves == 0
-        assert shown(app, "state") == f"{name} is not legal"
-
-    game = InteractiveGame("2x2", 0)
-    while len(game.legal) == 4:
-        game = InteractiveGame("2x2", game.seed + 1)
-    drive(keys, game)
+@driven(next(game for seed in range(99) if len((game := InteractiveGame("2x2", seed)).legal) < 4))
+async def test_a_move_that_is_not_legal_changes_nothing(pilot: Pilot[None], app: Terminal) -> None:
+    name = next(name for name in NAMES if name not in app.game.legal)
+    await pilot.press(name)
+    assert app.game.state.moves == 0
+    assert shown(app, "state") == f"{name} is not legal"
 
 
 @driven(InteractiveGame("4x4", 1))
@@ -164,22 +139,15 @@ async def test_without_a_player_there_is_no_advice(pilot: Pilot[None], app: Term
     assert "play" not in shown(app, "keys")
 
 
-def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
-    seen = []
-
-    async def keys(pilot: Pilot[None], app: Terminal) -> None:
-        for _ in range(3):
-            await until(pilot, lambda: app.place in app.known)
-            seen.append((app.game.position, app.known[app.place]["advice"], shown(app, "advice")))
-            await pilot.press(app.game.legal[0])
-        await pilot.press("v")
-        assert shown(app, "advice") == ""
-
-    drive(keys, InteractiveGame("2x3", 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
-    for position, advice, text in seen:
-        words = ["--board", "2x3", "--plies", "2", "--position", position]
-        assert main(["moves", "heuristic", *words, "--json"]) == 0
-        expected = json.loads(capsys.readouterr().out.splitlines()[-1])
+@driven(InteractiveGame("2x3", 5), lambda: Here(load_player("heuristic", SearchOptions(plies=2), "2x3")))
+async def test_the_advice_is_that_of_moves(pilot: Pilot[None], app: Terminal) -> None:
+    for _ in range(3):
+        await until(pilot, lambda: app.place in app.known)
+        advice, text = app.known[app.place]["advice"], shown(app, "advice")
+        words = ["heuristic", "--board", "2x3", "--plies", "2", "--position", app.game.position]
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            assert main(["moves", *words, "--json"]) == 0
+        expected = json.loads(printed.getvalue())
         assert advice == expected
         assert f"plays {expected['action']}" in text
         for name in NAMES:
@@ -190,6 +158,9 @@ def test_the_advice_is_that_of_moves(capsys: pytest.CaptureFixture[str]):
                 assert found == [reward, pytest.approx(value, abs=0.51), ply]
             else:
                 assert "not legal" in line
+        await pilot.press(app.game.legal[0])
+    await pilot.press("v")
+    assert shown(app, "advice") == ""
 
 
 @driven(InteractiveGame("2x2", 3), Here)
@@ -353,13 +324,12 @@ def test_bars():
     ],
 )
 def test_mistakes_end_before_the_screen(
-    has_terminal: bool, words: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    has_terminal: bool, words: str, line: str, monkeypatch: pytest.MonkeyPatch, mistake: Callable[..., str]
 ):
     monkeypatch.setenv("TERM", "xterm")
     for stream in (sys.stdin, sys.stdout, sys.stderr) if has_terminal else ():
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    assert main(["play", *words.split()]) == 2
-    assert f"error: {line}" in capsys.readouterr().err
+    assert mistake(f"play {words}").startswith(line)
 
 
 def test_in_a_terminal_a_player_in_its_process_plays_a_game():
@@ -390,50 +360,3 @@ def test_in_a_terminal_a_player_in_its_process_plays_a_game():
     assert "the same spawns again: muzero2048 play random --board 2x2 --seed 3" in text
     assert re.search(r"score [\d,]+, \d+ moves, largest tile \d+, the game is over", text)
     assert "Traceback" not in text
-
-
-def test_a_player_is_compiled_before_it_is_loaded(monkeypatch: pytest.MonkeyPatch):
-    """So that the first search is not shown with the time of compiling; the search of the empty board is short."""
-    happened: list[Any] = []
-
-    def advise(self: LoadedPlayer, board: Any, seed: int = 0) -> None:
-        happened.append(board)
-
-    monkeypatch.setattr(LoadedPlayer, "advise", advise)
-    monkeypatch.setattr(agent_process, "_send", lambda connection, message: happened.append(message))
-    ours, theirs = multiprocessing.Pipe()
-    ours.close()  # no question comes
-    run_agent(theirs, Choice("heuristic", "2x3", SearchOptions(plies=4)))
-    assert happened == [State(((0, 0, 0), (0, 0, 0))), {"name": "heuristic, expectimax-p4"}]
-    theirs.close()
-
-
-@pytest.mark.parametrize("search", ["expectimax", "mcts"])
-def test_compiling_does_not_search_until_a_time_limit(search: str, runs: Path):
-    player = load_player(runs / "tiny", SearchOptions(search, overrides=("search.seconds=600",)))
-    began = time.monotonic()
-    agent_process._compile(player)
-    assert time.monotonic() - began < 600
-
-
-def test_what_a_process_prints_goes_to_the_log(tmp_path: Path):
-    """A library that prints while a player is loaded or searches would damage the screen."""
-
-    class Loud(Choice):
-        def load(self) -> LoadedPlayer:
-            os.write(1, b"one\n")
-            os.write(2, b"two\n")
-            raise UserError("no player")
-
-    ours, theirs = multiprocessing.Pipe()
-    saved = [os.dup(descriptor) for descriptor in (1, 2)]
-    try:
-        run_agent(theirs, Loud("greedy", "2x2", SearchOptions()), tmp_path / "log")
-    finally:
-        for descriptor, old in zip((1, 2), saved, strict=True):
-            os.dup2(old, descriptor)
-            os.close(old)
-    assert (tmp_path / "log").read_text() == "one\ntwo\n"
-    assert json.loads(ours.recv_bytes()) == {"error": "no player"}
-    ours.close()
-    theirs.close()

@@ -2,25 +2,18 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 from launch.cli import main
 from launch.report.page.tables import paper_tables
 from launch.report.papers.comparison import read_table_file, tables_of_runs
 from tests.launch.report.made_runs import write_evaluation, write_run
-from tests.launch.report.made_tables import TABLE, write_table
-
-
-def _texts(html: str) -> list[list[str]]:
-    """Return the texts of all cells of a section, row by row, without markup."""
-    rows = re.findall(r"<tr>(.*?)</tr>", html.split("</thead>")[1])
-    return [[" ".join(re.sub(r"<[^>]+>", " ", one).split()) for one in re.findall(r"<td.*?</td>", row)] for row in rows]
+from tests.launch.report.made_tables import TABLE, cells_of, write_table
 
 
 def test_the_paper_and_we_stand_one_above_the_other():
     html = paper_tables([TABLE])
-    assert _texts(html) == [
+    assert cells_of(html, "guei-table-5-b0.001") == [
         ["4x6", "paper", "100M games", "239,075 ± 14,781 5 x 100,000 games", "5.30 5 x 100,000 games",
          "3.00 5 x 100,000 games"],
         ["", "here", "1G moves", "20,123 19,000 to 21,246 1ply, 1,000 games", "0.25 no interval 1ply, 1,000 games",

@@ -12,15 +12,9 @@ from launch.report.published import leaderboard
 from launch.report.published.leaderboard import refusals
 from launch.report.published.papers import PaperResult
 from launch.report.published.programs import Program, read_programs
+from tests.launch.report.made_runs import RESULT
 
 ROOT = Path(__file__).parents[4]
-RESULT = {
-    "run": "one", "learner": "ntuple", "training_start": "normal", "search": "1ply", "board": "4x4",
-    "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000, "score_mean": 87_418.6, "score_low": 84_878.6,
-    "score_high": 89_958.6,
-    "reach": {"2048": 0.951, "4096": 0.815, "8192": 0.309, "16384": 0.0, "32768": 0.0, "65536": 0.0, "131072": 0.0},
-    "moves_per_second": 6_261_000.0, "version": "0.1.0", "machine": "2 cores", "command": "muzero2048 evaluate a|b",
-}  # fmt: skip
 SMALL = {"board": "2x3", "score_mean": 120.4, "score_high": 131.0, "reach": dict.fromkeys(RESULT["reach"], 0.0)}
 PAPERS = [
     PaperResult("A 2023", "table 7", "8x6", "3 plies", "4x4", "5 games", 475126.0, 6407.0, None,
@@ -135,18 +129,16 @@ def test_the_result_of_a_training_is_taken_as_it_is(toy_yaml: Path, capsys, publ
     assert row.startswith(f"| this project | one (toy) | 1ply | 100 | {result['score_mean']:,.0f} ± ")
 
 
-def test_paths_that_cannot_be_used(published: Path, capsys):
+@pytest.mark.usefixtures("published")
+def test_paths_that_cannot_be_used(mistake):
     Path("runs/two").mkdir(parents=True)
-    for words, line in (
-        (["nowhere"], "there is no nowhere; give an evaluation file or a run folder"),
-        (["runs/two"], "runs/two has no evaluations; play one: muzero2048 evaluate runs/two"),
-        (["--out", "none/page.md"], "cannot use none/page.md: "),
-    ):
-        assert main(["leaderboard", *words]) == 2
-        assert capsys.readouterr().err.startswith(f"error: {line}")
+    assert mistake("leaderboard nowhere") == "there is no nowhere; give an evaluation file or a run folder"
+    assert mistake("leaderboard runs/two").startswith(
+        "runs/two has no evaluations; play one: muzero2048 evaluate runs/"
+    )
+    assert mistake("leaderboard --out none/page.md").startswith("cannot use none/page.md: ")
     shutil.rmtree("docs")
-    assert main(["leaderboard"]) == 2
-    assert "there is no folder docs/evaluations; run the command in a checkout" in capsys.readouterr().err
+    assert mistake("leaderboard").startswith("there is no folder docs/evaluations; run the command in a checkout")
 
 
 def test_programs_are_quoted_and_mistakes_in_them_are_named(tmp_path: Path):

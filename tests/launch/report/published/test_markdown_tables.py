@@ -8,16 +8,10 @@ import pytest
 
 from launch.cli import main
 from launch.report.published.markdown_tables import rewritten
+from tests.launch.report.made_runs import RESULT
 from tests.launch.report.made_tables import TABLE, write_table
 
 ROOT = Path(__file__).parents[4]
-RECORD = {
-    "run": "one", "learner": "ntuple", "search": "1ply", "env_steps": 150_000_000, "wall_hours": 0.0125, "games": 1000,
-    "score_mean": 87_418.6, "score_low": 84_878.6, "score_high": 89_958.6, "score_median": 79_956.0,
-    "score_max": 216_404,
-    "reach": {"2048": 0.951, "4096": 0.815, "8192": 0.309, "16384": 0.0, "32768": 0.0, "65536": 0.0, "131072": 0.0},
-    "moves_per_second": 6_261_000.0, "machine": "2 cores", "command": "muzero2048 train a.yaml",
-}  # fmt: skip
 PAGE = "# Page\n\n<!-- evaluations found/*.json -->\nold\n<!-- end of evaluations -->\n\nMore.\n"
 CELLS = [
     ["run", "player", "moves", "training", "games", "mean score", "median", "max", "2048", "4096", "8192"],
@@ -25,14 +19,14 @@ CELLS = [
     ["one", "ntuple, 1ply", "150M", "45 s", "1,000", "87,419 ± 2,540", "79,956", "216,404", "95.1%", "81.5%", "30.9%"],
 ]
 CELLS[0] += ["moves/s in play", "machine", "command"]
-CELLS[2] += ["6.26M", "2 cores", "`muzero2048 train a.yaml`"]
+CELLS[2] += ["6.26M", "2 cores", r"`muzero2048 evaluate a\|b`"]
 PRINTED = "".join(f"| {' | '.join(row)} |\n" for row in CELLS)
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     (tmp_path / "found").mkdir()
-    (tmp_path / "found" / "a.json").write_text(json.dumps(RECORD))
+    (tmp_path / "found" / "a.json").write_text(json.dumps(RESULT))
     file = tmp_path / "page.md"
     file.write_text(PAGE)
     return file

@@ -1,9 +1,20 @@
 """Runs of the toy learner, and a stand-in for wandb's server."""
 
+from pathlib import Path
+
 import pytest
 import wandb
 
+from launch.cli import main
 from tests.launch.report.wandb.server import KEY, serving
+
+
+@pytest.fixture
+def runs(toy_yaml: Path) -> Path:
+    """Train two seeds of one experiment; return the runs folder."""
+    for seed in (1, 2):
+        assert main(["train", str(toy_yaml), f"run.name=toy{seed}", f"run.seed={seed}"]) == 0
+    return Path("runs")
 
 
 @pytest.fixture

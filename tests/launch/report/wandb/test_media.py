@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from launch.cli import main
 from launch.experiment.experiment import load_experiment
@@ -44,11 +43,8 @@ def test_the_table_of_the_config_begins_with_what_differs(toy_yaml: Path):
     assert 0 < sum(differs) < len(differs)
 
 
-def test_an_upload_has_the_media(toy_yaml: Path, wandb_server, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("WANDB_MODE", "disabled")
-    assert main(["train", str(toy_yaml)]) == 0
-    monkeypatch.delenv("WANDB_MODE")
-    run = Path("runs/one")
+def test_an_upload_has_the_media(runs: Path, wandb_server):
+    run = runs / "toy1"
     at = [row["env_steps"] for row in read_metrics(run) if "eval/games" in row]
     file = picture_file(run, at[0])
     file.parent.mkdir()

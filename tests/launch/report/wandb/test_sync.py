@@ -4,20 +4,11 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from launch.cli import main
 from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from launch.locks import take_lock
 from launch.report.wandb.folder import summary_of, timed_rows
 from launch.train.run_process import LOCK_FILE
-
-
-@pytest.fixture
-def runs(toy_yaml: Path) -> Path:
-    for seed in (1, 2):
-        assert main(["train", str(toy_yaml), f"run.name=toy{seed}", f"run.seed={seed}"]) == 0
-    return Path("runs")
 
 
 def _id(run: Path) -> str:
@@ -109,11 +100,9 @@ def test_a_damaged_mark_of_an_upload_is_no_mark(runs: Path, wandb_server, capsys
         assert wandb_server.env_steps(_id(run)) == _env_steps(run)
 
 
-def test_without_a_key_nothing_is_sent(runs: Path, monkeypatch, capsys, mistake):
-    assert main(["wandb", "sync"]) == 2
-    assert capsys.readouterr().err.endswith(
-        "error: WANDB_MODE is disabled: unset it; `muzero2048 wandb rebuild` writes a run for a later upload\n"
-    )
+def test_without_a_key_nothing_is_sent(runs: Path, monkeypatch, mistake):
+    instead = "`muzero2048 wandb rebuild` writes a run for a later upload"
+    assert mistake("wandb sync") == f"WANDB_MODE is disabled: unset it; {instead}"
     monkeypatch.delenv("WANDB_MODE")
     monkeypatch.setenv("HOME", str(runs))  # no .netrc
     assert "wandb has no key: run `wandb login` or set WANDB_API_KEY;" in mistake("wandb sync")
