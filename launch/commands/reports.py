@@ -53,9 +53,13 @@ def _add_compare(commands: Parser) -> None:
 
 
 def _run_compare(arguments: argparse.Namespace) -> None:
+    from launch.errors import UserError
     from launch.report.compare import compare
     from launch.report.selection import select
+    from ntuple.core.games.known import GOALS
 
+    if arguments.tile not in GOALS:
+        raise UserError(f"--tile is {arguments.tile}; give one of {', '.join(map(str, GOALS))}")
     configs = select(arguments.runs, arguments.where, arguments.since, arguments.runs_folder)
     compare(configs, arguments.by.split(","), arguments.x, arguments.tile, arguments.out)
 
