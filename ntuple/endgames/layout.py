@@ -54,11 +54,6 @@ class Layout(NamedTuple):
     layers: NDArray[np.int64]  # [K + 1] place of the first board of each layer; the last entry is the number of boards
     sizes: NDArray[np.int64]  # [S_A + S_B - 1] boards of each sum with one arrangement, also of those above the largest
 
-    @property
-    def boards(self) -> int:
-        """Number of boards."""
-        return int(self.layers[-1])
-
 
 def make_layout(pattern: Pattern) -> Layout:
     """Return the order of a pattern's boards."""

@@ -21,6 +21,8 @@ boards above it count as lost, and are not in its table.
 
 from typing import NamedTuple
 
+import numpy as np
+
 SIDE = 4
 CELLS = SIDE**2
 EXAMPLE = "LLLL/LL../..../...."
@@ -66,21 +68,30 @@ class Pattern(NamedTuple):
         """The free cells in which the target counts."""
         return tuple(cell for cell, letter in enumerate(self.letters) if letter == "T") or self.free
 
+    @property
+    def most_sum(self) -> int:
+        """The sum of the free tiles if each is half of the target: no board has a larger one."""
+        return (1 << self.target - 1) * len(self.free)
+
+    @property
+    def boards(self) -> int:
+        """Number of boards up to the largest sum, in all arrangements."""
+        halves = [0, *(1 << level for level in range(self.target - 1))]  # of the tile of a free cell
+        contents = np.ones(1, np.int64)  # number of contents of some free cells, by half of their sum
+        for _ in self.free:
+            contents = np.sum([np.pad(contents, (half, halves[-1] - half)) for half in halves], axis=0)
+        return int(contents[: self.largest_sum // 2 + 1].sum()) * len(self.arrangements)
+
     def __str__(self) -> str:
         """Return the letters in rows with the target's tile, such as LLLL/LL../..../.... to 256."""
         text = f"{'/'.join(rows_of(self.letters))} to {1 << self.target}"
-        bound = f", sum to {self.largest_sum}" if self.largest_sum < most_sum(self.letters, self.target) else ""
+        bound = f", sum to {self.largest_sum}" if self.largest_sum < self.most_sum else ""
         return text + bound
 
 
 def rows_of(letters: str) -> list[str]:
     """Return the letters of each row."""
     return [letters[at : at + SIDE] for at in range(0, CELLS, SIDE)]
-
-
-def most_sum(letters: str, target: int) -> int:
-    """Return the sum of the free tiles if each is half of the target."""
-    return (1 << target - 1) * (CELLS - letters.count("L") - letters.count("S"))
 
 
 def parse_pattern(text: str, tile: int, largest_sum: int | None = None) -> Pattern:
@@ -98,11 +109,10 @@ def parse_pattern(text: str, tile: int, largest_sum: int | None = None) -> Patte
     target = max(tile, 1).bit_length() - 1
     if tile != 1 << target or not LEAST_TARGET <= target <= MOST_TARGET:
         raise ValueError(f"{tile} is no target: give a tile from {1 << LEAST_TARGET} to {1 << MOST_TARGET}")
-    most = most_sum(letters, target)
     if largest_sum is not None and largest_sum < tile:
         raise ValueError(f"{largest_sum} is no largest sum: give {tile} or more, such as {tile * 5 // 4}")
-    pattern = Pattern(letters, target, most if largest_sum is None else min(largest_sum, most))
+    pattern = Pattern(letters, target, 0)
     if not LEAST_FREE <= len(pattern.free) <= MOST_FREE:
         free = f"{len(pattern.free)} free cells"
         raise ValueError(f"{text!r} has {free}: give {LEAST_FREE} to {MOST_FREE}, such as {EXAMPLE}")
-    return pattern
+    return pattern._replace(largest_sum=min(largest_sum or pattern.most_sum, pattern.most_sum))

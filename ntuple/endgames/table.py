@@ -55,13 +55,12 @@ class EndgameTable:
             foreign = "not a table of an endgame: make one with `muzero2048 endgame`"
             check_format(path, header, FORMAT, foreign, "made by another version: make the table again")
             pattern = parse_pattern(header["pattern"], int(header["target"]), int(header["largest_sum"]))
-            layout = make_layout(pattern)
             values: Any = tensors["values"]
-            if values.dtype != VALUE or values.shape != (layout.boards,):
-                raise ValueError(f"{values.dtype}{list(values.shape)} for {layout.boards} boards")
+            if values.dtype != VALUE or values.shape != (pattern.boards,):
+                raise ValueError(f"{values.dtype}{list(values.shape)} for {pattern.boards} boards")
             if _digest(pattern, values) != header["sha256"]:
                 raise ValueError("it was changed after it was written")
-        return cls(pattern, layout, values)
+        return cls(pattern, make_layout(pattern), values)
 
     @property
     def promise(self) -> float:
@@ -79,13 +78,14 @@ class EndgameTable:
         return found
 
 
-def bytes_of(layout: Layout) -> int:
+def bytes_of(pattern: Pattern) -> int:
     """Return the size of the table's file."""
-    return layout.boards * VALUE.itemsize
+    return pattern.boards * VALUE.itemsize
 
 
-def memory_of(layout: Layout) -> int:
+def memory_of(pattern: Pattern) -> int:
     """Return the bytes that `solve_table` needs: four layers and the tables of the layout."""
+    layout = make_layout(pattern)
     largest = int(np.diff(layout.layers).max())
     return (
         4 * largest * EMPTY_LAYER.itemsize
@@ -115,17 +115,17 @@ def solve_table(
         ValueError: the files beside it are of another table.
     """
     work, state = _beside(path, "part"), _beside(path, "state")
-    layout = make_layout(pattern)
+    layout, boards = make_layout(pattern), pattern.boards
     done, above = _read_state(state, pattern) if state.exists() else (None, (EMPTY_LAYER, EMPTY_LAYER))
     mode: Any = "r+" if done is not None else "w+"
-    if done is not None and (not work.exists() or work.stat().st_size != bytes_of(layout)):
+    if done is not None and (not work.exists() or work.stat().st_size != bytes_of(pattern)):
         raise ValueError(f"{work}: missing or cut; delete {state} to begin anew")
-    values = np.memmap(work, VALUE, mode, shape=(layout.boards,))
+    values = np.memmap(work, VALUE, mode, shape=(boards,))
     saved_at = time.monotonic()
     for number, layer in solve_layers(pattern, layout, done, above):
         first = int(layout.layers[number])
         values[first : first + layer.size] = np.rint(SCALE * layer)
-        watch(1 - first / layout.boards)
+        watch(1 - first / boards)
         above = (layer, above[0])
         is_last = number == 0
         if is_last or is_stopped() or time.monotonic() - saved_at > SAVE_SECONDS:
@@ -141,7 +141,7 @@ def solve_table(
         "largest_sum": str(pattern.largest_sum),
         "sha256": _digest(pattern, values),
     }
-    write_safetensors(path, {"values": Parts(VALUE, layout.boards, _blocks(values))}, header)
+    write_safetensors(path, {"values": Parts(VALUE, boards, _blocks(values))}, header)
     work.unlink()
     state.unlink()
     sync(path.parent)

@@ -18,7 +18,6 @@ from launch.output import print_json
 from launch.progress import progress_line
 from launch.quantities import clock
 from launch.signals import STOPPED, StopSignals
-from ntuple.endgames.layout import Layout, make_layout
 from ntuple.endgames.pattern import EXAMPLE, SIDE, Pattern, parse_pattern
 from ntuple.endgames.table import EndgameTable, bytes_of, memory_of, solve_table
 from ntuple.exact.solution import ACTIONS
@@ -51,20 +50,19 @@ def run_endgame(request: Request) -> int:
                 raise OptionError(Option(option, str(value)), f" is for a PATTERN; {request.table} has its own")
     else:
         pattern = _pattern(request)
-        layout = make_layout(pattern)
-        print(f"{pattern}: {layout.boards:,} boards, a file of {size_text(bytes_of(layout))}", flush=True)
+        print(f"{pattern}: {pattern.boards:,} boards, a file of {size_text(bytes_of(pattern))}", flush=True)
         if request.out is None:
             print("add --out FILE to compute the table")
             if request.as_json:
-                print_json(_about(pattern, layout) | {"bytes": bytes_of(layout)})
+                print_json(_about(pattern) | {"bytes": bytes_of(pattern)})
             return 0
-        seconds = _compute(pattern, layout, request.out)
+        seconds = _compute(pattern, request.out)
         if seconds is None:
             return STOPPED
         record |= {"seconds": seconds, "saved": str(request.out)}
         table = load_table(request.out)
         print(f"saved to {request.out} in {seconds:.1f} s")
-    record |= _about(table.pattern, table.layout) | {"probability": table.promise, "version": project_version()}
+    record |= _about(table.pattern) | {"probability": table.promise, "version": project_version()}
     print(f"{table.pattern}: probability {table.promise:.6f} with empty free cells before a spawn")
     if position is not None:
         record["position"] = _position(table, position)
@@ -73,9 +71,9 @@ def run_endgame(request: Request) -> int:
     return 0
 
 
-def _about(pattern: Pattern, layout: Layout) -> dict[str, Any]:
+def _about(pattern: Pattern) -> dict[str, Any]:
     target = {"pattern": pattern.letters, "target": 1 << pattern.target}
-    return target | {"largest_sum": pattern.largest_sum, "boards": layout.boards}
+    return target | {"largest_sum": pattern.largest_sum, "boards": pattern.boards}
 
 
 def _pattern(request: Request) -> Pattern:
@@ -87,14 +85,14 @@ def _pattern(request: Request) -> Pattern:
         raise UserError(str(error)) from error
 
 
-def _compute(pattern: Pattern, layout: Layout, out: Path) -> float | None:
+def _compute(pattern: Pattern, out: Path) -> float | None:
     """Compute a table into a file; return the seconds, or None if a signal stopped it."""
     check_new_file(out, "--out")
-    room, needed = shutil.disk_usage(out.absolute().parent).free, 2 * bytes_of(layout)
+    room, needed = shutil.disk_usage(out.absolute().parent).free, 2 * bytes_of(pattern)
     if needed > room:
         disk = f"{size_text(needed)} of disk while it is made and {size_text(room)} are free"
         raise UserError(f"the table takes {disk}; give fewer free cells or a smaller --target")
-    takes, there = memory_of(layout), available_bytes()
+    takes, there = memory_of(pattern), available_bytes()
     memory = f"{size_text(takes)} of {size_text(there)}"
     if takes > there:
         raise UserError(f"the table takes {memory} of memory; give fewer free cells or a smaller --target")

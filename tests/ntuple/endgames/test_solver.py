@@ -57,7 +57,8 @@ def test_all_boards_equal_the_reference(letters: str) -> None:
 def test_boards_above_the_largest_sum_are_lost_and_not_in_the_table(letters: str) -> None:
     bounded, whole = check(letters, 16, 20), solve(parse_pattern(letters, 16))
     assert bounded.layout.layers.tolist() == whole.layout.layers[: 20 // 2 + 2].tolist()
-    assert (whole.values[: bounded.layout.boards] > bounded.values).any()
+    assert bounded.layout.layers[-1] == bounded.pattern.boards
+    assert (whole.values[: bounded.pattern.boards] > bounded.values).any()
 
 
 @pytest.mark.parametrize(("tile", "probability"), [(64, 0.993), pytest.param(128, 0.795, marks=pytest.mark.slow)])
@@ -79,5 +80,5 @@ def test_each_board_has_a_place_of_its_own() -> None:
         layer, place = layer_and_place(layout, arrangement, word)
         assert layer == sum(1 << level for row in board for level in row if 0 < level < pattern.target) // 2
         places.add(layout.layers[layer] + place)
-    assert places == set(range(layout.boards))
-    assert layout.boards == 3 * pattern.target ** len(pattern.free)
+    assert places == set(range(pattern.boards))
+    assert layout.layers[-1] == pattern.boards == 3 * pattern.target ** len(pattern.free)

@@ -74,7 +74,7 @@ def test_files_beside_it_of_another_table(tmp_path: Path) -> None:
 
 
 def test_the_size_of_a_file(file: Path) -> None:
-    assert 0 < file.stat().st_size - bytes_of(make_layout(PATTERN)) < 1_000
+    assert 0 < file.stat().st_size - bytes_of(PATTERN) < 1_000
     assert EndgameTable.load(file).pattern == PATTERN
 
 
