@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from launch.commands.parser import Parser, add_json, add_runs_folder, add_selection, later
+from launch.errors import UserError
 
 
 def add(commands: Parser) -> None:
@@ -53,7 +54,6 @@ def _add_compare(commands: Parser) -> None:
 
 
 def _run_compare(arguments: argparse.Namespace) -> None:
-    from launch.errors import UserError
     from launch.report.compare import compare
     from launch.report.selection import select
     from ntuple.core.games.known import GOALS
@@ -86,7 +86,6 @@ def _add_reproduce(commands: Parser) -> None:
 
 
 def _run_reproduce(arguments: argparse.Namespace) -> int:
-    from launch.errors import UserError
     from launch.jobs.plan import parse_seeds
     from launch.report.papers.plan import Scale
     from launch.report.papers.reproduce import list_tables, reproduce
