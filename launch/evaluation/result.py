@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_of
 from launch.evaluation.search_options import SearchChoice
-from launch.evaluation.summary import histograms, statistics_block, summarize, summary_line
+from launch.evaluation.summary import SCORE_BINS, histograms, statistics_block, summarize, summary_line
 from launch.experiment import registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
@@ -190,14 +190,25 @@ def _with_goals(reach: dict[str, float]) -> dict[str, float]:
     return reach
 
 
-LARGEST = 2**100  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
+def _text_of(most: int) -> Any:
+    """Return the type of a whole number of at most `most`, written as a text."""
+
+    def check(text: str) -> str:
+        if not text.isdecimal() or len(text) >= LONGEST or int(text) > most:
+            raise ValueError(f"not a whole number of at most {most}")
+        return text
+
+    return Annotated[str, AfterValidator(check)]
+
+
+LARGEST_BITS = 100
+LARGEST = 2**LARGEST_BITS  # no count and no score is larger; float32, as on the page of `compare`, ends at 2^128
+LONGEST = 40  # digits of a number that is written as a text
 Whole = Annotated[int, Field(ge=0, le=LARGEST)]
 Amount = Annotated[float, Field(ge=0, le=LARGEST)]
 Score = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Board = Annotated[str, Field(pattern=rf"^(({'|'.join(map(re.escape, GAMES))}) )?[1-4]x[1-4]$")]
 Reach = Annotated[dict[str, Annotated[float, Field(ge=0, le=1)]], AfterValidator(_with_goals)]
-Tile = Annotated[str, Field(pattern="^[0-9]{1,30}$")]
-ScoreBin = Annotated[str, Field(pattern="^[0-9]{1,3}$")]  # of a score below 2^(1000 / SCORE_BINS)
 Count = Annotated[int, Field(ge=1, le=LARGEST)]
 
 # What the entries of a result file are, so that a damaged file is named before its numbers are used.
@@ -209,10 +220,10 @@ RESULT = _model(
     board=Board,
     judged=dict,
     games=Annotated[int, Field(ge=2, le=LARGEST)],  # one game has no interval
-    max_tiles=Annotated[dict[Tile, Count], Field(min_length=1)],
+    max_tiles=Annotated[dict[_text_of(LARGEST), Count], Field(min_length=1)],
     moves_per_second=Annotated[float, Field(ge=1e-9, le=LARGEST)],
     reach=Reach,
-    score_bins=Annotated[dict[ScoreBin, Count], Field(min_length=1)],
+    score_bins=Annotated[dict[_text_of(SCORE_BINS * LARGEST_BITS), Count], Field(min_length=1)],
     search_config=_model(z=Score),
 )
 
