@@ -27,7 +27,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import DEFAULT_BOARD
 from launch.evaluation.intervals import wilson
 from launch.evaluation.loading import LoadedPlayer, load_player
-from launch.viewing.replay.games import read_games
+from launch.evaluation.records.played import read_games
 from ntuple.core.rules import Board, afterstate, spawn
 
 

@@ -1,4 +1,4 @@
-"""Tools: `muzero2048 bench`, `network`, `solve`, `endgame`, `judge` and `wandb`."""
+"""Tools: `muzero2048 bench`, `network`, `solve`, `endgame`, `judge`, `positions` and `wandb`."""
 
 import argparse
 import importlib
@@ -27,7 +27,7 @@ TOOLS = {
 
 def add(commands: Parser) -> None:
     """Add the commands."""
-    for add_command in (_add_bench, _add_network, _add_solve, _add_endgame, _add_judge, _add_wandb):
+    for add_command in (_add_bench, _add_network, _add_solve, _add_endgame, _add_judge, _add_positions, _add_wandb):
         add_command(commands)
 
 
@@ -152,6 +152,29 @@ def _add_judge(commands: Parser) -> None:
         metavar="P",
         help="chance that right spawns are called wrong (default: 1e-6)",
     )
+    add_json(parser)
+
+
+def _add_positions(commands: Parser) -> None:
+    parser = commands.add_command(
+        "positions",
+        later("launch.evaluation.records.positions", "write_positions", "files sums a_game seed out json"),
+        "choose positions of recorded games, from which a training can begin (ntuple.start.kind=positions)",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="game records (evaluate --records)")
+    parser.add_argument(
+        "--sums",
+        nargs="+",
+        type=int,
+        required=True,
+        metavar="SUM",
+        help="sums of the tiles: from each one to the next is a stage, and all stages get equally many positions",
+    )
+    parser.add_argument(
+        "--a-game", type=int, default=60, metavar="N", help="most positions of a game in a stage (default: 60)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="an array of numpy, named FILE.npy")
     add_json(parser)
 
 

@@ -63,6 +63,11 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
     downgrade: tuple[int, ...] = setting(
         (), "Tile-downgrading of boards with these tiles or larger ones, such as [32768, 8192] (Guei 2023, sec. 3.4.3)."
     )
+    downgrade_except: tuple[int, ...] = setting(
+        (),
+        "No tile-downgrading of boards that hold all these tiles and none above the largest of them, such as "
+        "[16384, 8192]: for a stage of the network that is trained there.",
+    )
     leaf_bits: int = setting(
         12, "log2 of the leaves that a thread remembers, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
     )
@@ -79,11 +84,10 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
             self.refuse(
                 "limits", f"pairs [empty cells up to {MOST_CELLS}, plies], ascending, such as [[6, 2], [10, 1]]"
             )
-        if not all(tile in DOWNGRADED_TILES for tile in self.downgrade) or len(set(self.downgrade)) < len(
-            self.downgrade
-        ):
-            self.refuse("downgrade", "different tiles, such as [32768] or [32768, 8192]")
-
+        for name in ("downgrade", "downgrade_except"):
+            tiles = getattr(self, name)
+            if not {*tiles} <= DOWNGRADED_TILES or len({*tiles}) < len(tiles):
+                self.refuse(name, "different tiles, such as [32768] or [32768, 8192]")
         if self.opponent != CHANCE:
             for name, usual in (("rectified", False), ("least_probability", 0.0), ("endgames", ())):
                 if getattr(self, name) != usual:
@@ -96,8 +100,3 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
         for empty, plies in self.limits:
             most[empty:] = [plies] * (MOST_CELLS + 1 - empty)
         return tuple(most)
-
-    @property
-    def downgrades_from(self) -> int:
-        """Tiles from which on a root is downgraded, as the bits of one number; 0: never."""
-        return sum(self.downgrade)

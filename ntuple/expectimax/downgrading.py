@@ -7,11 +7,12 @@ from ntuple.game.jit import kernel
 
 
 @kernel
-def downgraded(board: Board, threshold: np.uint64) -> Board:
+def downgraded(board: Board, threshold: np.uint64, exception: np.uint64) -> Board:
     """Return the board with all tiles above its largest missing tile halved (Guei 2023, eq. 33).
 
     A tile is missing if it is smaller than the largest one and not on the board. The board is returned unchanged if no
-    tile is missing, or if its tiles, as bits of one number, are below `threshold`.
+    tile is missing; if its tiles, as bits of one number, are below `threshold`; or if it holds all tiles of `exception`
+    and none above the largest of these.
     """
     tiles = ZERO
     for cell in range(16):
@@ -20,7 +21,8 @@ def downgraded(board: Board, threshold: np.uint64) -> Board:
     missing = largest - 1
     while missing > 0 and (tiles >> np.uint64(missing)) & ONE:
         missing -= 1
-    if tiles < threshold or missing <= 0:
+    is_excepted = tiles & exception == exception and tiles ^ exception < exception
+    if tiles < threshold or is_excepted or missing <= 0:
         return board
     lo, hi = ZERO, ZERO
     for cell in range(16):

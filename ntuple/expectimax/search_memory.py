@@ -42,6 +42,7 @@ class ExpectimaxSettings(NamedTuple):
     takes_deeper: bool  # use the remembered value of a deeper search for a shallower one
     seconds: float  # time limit of a move; 0: none
     downgrades_from: np.uint64  # tiles as bits of one number, see `downgraded`; 0: never
+    downgrade_exception: np.uint64  # tiles as bits of one number, see `downgraded`; 0: none
     opponent: Any  # an Opponent; None: tiles are drawn
 
 
@@ -101,7 +102,8 @@ def make_search(rules: AnyRules, values: Network | Heuristic, config: Expectimax
         least_probability=np.float32(config.least_probability),
         takes_deeper=config.takes_deeper,
         seconds=config.seconds,
-        downgrades_from=np.uint64(config.downgrades_from),
+        downgrades_from=np.uint64(sum(config.downgrade)),
+        downgrade_exception=np.uint64(sum(config.downgrade_except)),
         opponent=OPPONENTS[config.opponent],
     )
     return Search(rules, network, heuristic, settings, _make_memory(rules, network, config.leaf_bits, config.node_bits))

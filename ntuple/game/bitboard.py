@@ -301,6 +301,13 @@ def word_shifts(rules: Sides) -> NDArray[np.uint64]:
     return np.add.outer(16 * np.arange(rules.rows), 4 * np.arange(rules.columns)).astype(np.uint64)
 
 
+def words_of_cells(rules: Sides, cells: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return `lo` and `hi` of the boards of levels [N, H, W], as uint64[N, 2]."""
+    shifts, levels = word_shifts(rules), cells.astype(np.uint64)
+    words = [(part << shifts).sum(axis=(1, 2), dtype=np.uint64) for part in (levels & U15, levels >> U4)]
+    return np.stack(words, axis=1)
+
+
 def encode(cells: NDArray[np.integer]) -> Board:
     """Return the board of log2 tiles `cells` int[H, W]."""
     tiles = {4 * (4 * r + c): int(tile) for (r, c), tile in np.ndenumerate(cells)}

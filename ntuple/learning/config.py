@@ -138,6 +138,12 @@ class NTupleConfig(Settings):
         game = self.rules_of_game
         if self.start.kind == "blocks" and not game.doubles:
             raise ValueError(f"start.kind is 'blocks', which {game.name} has not; give carousel or another one")
+        if self.start.kind == "positions" and not self.start.positions.file:
+            self.start.positions.refuse("file", "a file of `muzero2048 positions`")
+        if self.start.kind == "positions" and (game.bag or game.placement != "anywhere"):
+            raise ValueError(
+                f"start.kind is 'positions': a board is not all of {game.name}; give carousel or another one"
+            )
         if self.start.kind != "jump_start":
             return
         jump, allowed, most = self.start.jump_start, game.tiles[3:18], self.rows * self.columns - 3

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ntuple.core.interfaces import Analysis, check_boards
 from ntuple.game.any_game import AnyRules, afterstate, count_all_hints, largest_level
 from ntuple.game.baselines import draw_move
-from ntuple.game.bitboard import U4, U15, Board, is_same, word_shifts
+from ntuple.game.bitboard import Board, is_same, words_of_cells
 from ntuple.game.episode import COLUMNS, RNG, Row, set_board
 from ntuple.game.family_events import words_of_draws
 from ntuple.game.jit import inline, kernel
@@ -25,11 +25,10 @@ def words_of(
 ) -> Words:
     """Return boards in the form that kernels read; arguments and errors as of `check_boards`."""
     check_boards(rules.rows, rules.columns, boards, seeds, draws, largest_level(rules), count_all_hints(rules))
-    shifts, cells = word_shifts(rules), boards.astype(np.uint64)
-    words = [((part << shifts).sum(axis=(1, 2), dtype=np.uint64)) for part in (cells & U15, cells >> U4)]
+    words = words_of_cells(rules, boards)
     if draws is not None:
-        words[1] |= words_of_draws(draws)
-    return np.stack(words, axis=1)
+        words[:, 1] |= words_of_draws(draws)
+    return words
 
 
 @kernel

@@ -17,7 +17,7 @@ SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
 SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
 SEARCHES = "target.search.simulations!=1"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
-BLOCKS, BOUNDARY = "start.kind=blocks", "start.kind=boundary"
+BLOCKS, BOUNDARY, POSITIONS = "start.kind=blocks", "start.kind=boundary", "start.kind=positions"
 
 
 class TargetSearchConfig(Settings, prefix="target.search"):
@@ -194,6 +194,12 @@ class BoundaryConfig(Settings, prefix="start.boundary"):
     )
 
 
+class PositionsConfig(Settings, prefix="start.positions"):
+    """Start on afterstates of other games, such as those of a stronger player."""
+
+    file: str = setting("", "Afterstates, made by `muzero2048 positions` from recorded games.")
+
+
 class JumpStartConfig(Settings, prefix="start.jump_start"):
     """Start some games on a made-up board with large tiles."""
 
@@ -204,14 +210,16 @@ class JumpStartConfig(Settings, prefix="start.jump_start"):
 class StartConfig(Settings, prefix="start"):
     """Where training games start (ntuple/td/starts.py). Evaluation always uses normal starts."""
 
-    kind: Literal["normal", "restart", "carousel", "blocks", "boundary", "jump_start"] = setting(
+    kind: Literal["normal", "restart", "carousel", "blocks", "boundary", "positions", "jump_start"] = setting(
         "normal",
         "normal: the beginning of a game. restart: the middle of the game that just ended. carousel: where an earlier "
         "game reached a stage, each stage in turn. blocks (2048 alone): the next block of large tiles. boundary: where "
-        "an earlier game reached the first trained stage. jump_start: a made-up board with large tiles.",
+        "an earlier game reached the first trained stage. positions: where recorded games were. jump_start: a made-up "
+        "board with large tiles.",
     )
     restart: RestartConfig = group(RestartConfig, only_if=RESTART)
     carousel: CarouselConfig = group(CarouselConfig, only_if=CAROUSEL)
     blocks: BlocksConfig = group(BlocksConfig, only_if=BLOCKS)
     boundary: BoundaryConfig = group(BoundaryConfig, only_if=BOUNDARY)
+    positions: PositionsConfig = group(PositionsConfig, only_if=POSITIONS)
     jump_start: JumpStartConfig = group(JumpStartConfig, only_if=JUMP)

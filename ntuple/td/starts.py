@@ -12,18 +12,21 @@
     boundary     an afterstate with which an earlier game entered the first stage that is trained: the later stages
                  learn alone (Guei 2023, sec. 3.4.2). Games begin with two tiles until `boundary.size` afterstates are
                  known; frozen stages play these games and learn nothing.
+    positions    an afterstate of a file, each one as often. So states that the games of the learner do not reach can be
+                 learned from: those of a player with search. The file is the work of `muzero2048 positions`.
     jump_start   a share of the games begins on made-up boards with given tiles (named in Guei 2023, sec. 4.2.2)
 
 Players always begin with two tiles.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.any_game import AnyRules, free_afterstate
-from ntuple.game.bitboard import ONE, ZERO, Board, count_cells, empty_cells, kth_cell
+from ntuple.game.any_game import AnyRules, free_afterstate, largest_level, make_game_rules
+from ntuple.game.bitboard import ONE, ZERO, Board, count_cells, empty_cells, kth_cell, words_of_cells
 from ntuple.game.episode import (
     BLOCK_HI,
     BLOCK_LO,
@@ -47,7 +50,7 @@ from ntuple.tables.stages import Stages, make_stages
 from ntuple.td.block_carousel import next_block
 from ntuple.td.history import History
 
-NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP, BLOCKS, BOUNDARY = range(6)
+NORMAL, RESTART, CAROUSEL_OF_STAGES, JUMP, BLOCKS, BOUNDARY, POSITIONS = range(7)
 START_KINDS = {
     "normal": NORMAL,
     "restart": RESTART,
@@ -55,6 +58,7 @@ START_KINDS = {
     "jump_start": JUMP,
     "blocks": BLOCKS,
     "boundary": BOUNDARY,
+    "positions": POSITIONS,
 }
 ONE_IN_32_BITS = 2.0**32
 
@@ -65,7 +69,9 @@ class Starts(NamedTuple):
     kind: int
     restart_moves: int  # L
     stages: Stages  # of `carousel` and `boundary`
-    pools: NDArray[np.uint64]  # [stages, kept, 2] the last afterstates that entered each stage
+    pools: NDArray[
+        np.uint64
+    ]  # [stages, kept, 2] the last afterstates that entered each stage; `positions`: of the file
     seen: NDArray[np.int64]  # [stages] number of such afterstates so far, those no longer kept included
     boundary: int  # the first stage that is trained, in which the games of `boundary` begin
     block: int  # log2 of the block tile
@@ -75,24 +81,51 @@ class Starts(NamedTuple):
 
 
 def make_starts(config: NTupleConfig) -> Starts:
-    """Make the starts of a thread, with no boards kept so far."""
+    """Make the starts of a thread, with no boards kept so far but those of a file.
+
+    Raises:
+        ValueError: see `read_positions`.
+    """
     start, game = config.start, config.rules_of_game
     stages = make_stages(start.carousel.stages or config.stages, game)
     sizes = {"carousel": start.carousel.size, "boundary": start.boundary.size}
     count = stages.thresholds.size + 1 if start.kind in sizes else 1
+    pools, seen = np.zeros((count, sizes.get(start.kind, 1), 2), np.uint64), np.zeros(count, np.int64)
+    if start.kind == "positions":
+        pools = read_positions(Path(start.positions.file), config)[None]
+        seen[0] = pools.shape[1]
     jump_tiles = start.jump_start.tiles if start.kind == "jump_start" else ()
     return Starts(
         kind=START_KINDS[start.kind],
         restart_moves=start.restart.moves,
         stages=stages,
-        pools=np.zeros((count, sizes.get(start.kind, 1), 2), np.uint64),
-        seen=np.zeros(count, np.int64),
+        pools=pools,
+        seen=seen,
         boundary=config.frozen_stages,
         block=start.blocks.level,
         block_limit=start.blocks.limit,
         jump_share=np.uint64(round(start.jump_start.fraction * ONE_IN_32_BITS)),
         jump_tiles=np.array([game.tiles.index(tile) for tile in jump_tiles], np.uint64),
     )
+
+
+def read_positions(path: Path, config: NTupleConfig) -> NDArray[np.uint64]:
+    """Return the words [N, 2] of the afterstates of a file, an array uint8 [N, H, W] of levels in the format of numpy.
+
+    Raises:
+        ValueError: the file cannot be read, or is no such array of this board.
+    """
+    try:
+        cells = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ValueError(f"cannot read the positions of {path}: {error}; make them by `muzero2048 positions`") from None
+    sides, rules = (config.rows, config.columns), make_game_rules(config.game, config.rows, config.columns)
+    if not isinstance(cells, np.ndarray) or cells.dtype != np.uint8 or cells.shape[1:] != sides or not len(cells):
+        wanted = f"an array uint8 [N, {sides[0]}, {sides[1]}]"
+        raise ValueError(f"{path} is not {wanted}; give a file of `muzero2048 positions` of this board")
+    if cells.max() > largest_level(rules) or (cells > 0).all(axis=(1, 2)).any():
+        raise ValueError(f"{path} has a board without an empty cell, or a tile that is too large; make it anew")
+    return words_of_cells(rules, cells)
 
 
 @inline
@@ -133,6 +166,9 @@ def begin_next(rules: AnyRules, starts: Starts, history: History | None, game: i
             return
     if starts.kind == BOUNDARY and starts.seen[starts.boundary] >= starts.pools.shape[1]:
         _begin_from_pool(rules, starts, row, np.uint64(starts.boundary))
+        return
+    if starts.kind == POSITIONS:
+        _begin_from_pool(rules, starts, row, ZERO)
         return
     if starts.kind == BLOCKS:
         after, is_below = next_block(rules, starts.block, starts.block_limit, Board(row[BLOCK_LO], row[BLOCK_HI]))

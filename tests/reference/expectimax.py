@@ -1,6 +1,6 @@
 """Expectimax by plain recursion, without a transposition table (Guei 2023, eq. 20-22 and 39-41)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -51,14 +51,17 @@ class Expectimax:
         )
 
 
-def downgraded(board: Board, threshold: int) -> Board:
+def downgraded(board: Board, threshold: int, exception: Collection[int] = ()) -> Board:
     """Halve the tiles above the largest missing one, if the distinct tiles sum to the threshold or more.
 
-    Source: Guei 2023, eq. 33.
+    Not if all tiles of `exception` (levels) are there and none is larger than the largest of them. Source: Guei 2023,
+    eq. 33.
     """
     present = {cell for cell in rules.cells(board) if cell}
     missing = [level for level in range(1, max(present)) if level not in present]
     if sum(2**level for level in present) < threshold or not missing:
+        return board
+    if exception and present >= {*exception} and max(present) == max(exception):
         return board
     return tuple(tuple(cell - (cell > max(missing)) for cell in row) for row in board)
 

@@ -6,13 +6,18 @@ Shapes: `T` moves of a game, `N` positions, `H, W` board. A cell holds the level
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from launch.errors import UserError
+from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.loading import LoadedPlayer, play_each
 from launch.evaluation.records.game_log import GameLog, play_missing
+from launch.evaluation.records.judge import Line, read_lines
+from launch.evaluation.records.judgement import judge_line
 from launch.evaluation.records.record import GameRecord, parse_record
 from launch.progress import GamesText, progress_line
 from ntuple import RandomPlayer
@@ -69,6 +74,29 @@ class Game:
     def rest(self) -> NDArray[np.int64]:
         """Points from each move to the end of the game, its own included, [T]."""
         return np.cumsum(self.points[::-1])[::-1]
+
+
+def read_games(path: Path, board: str | None, most: int | None) -> tuple[list[Game], str, str]:
+    """Read at most `most` games of a file of records; without a board, that of the file's header, or 4x4.
+
+    Returns the games, the board, and the text after the board in the file's header.
+
+    Raises:
+        UserError: the file cannot be read, has no game, or has a wrong game among those to read.
+    """
+    games: list[Game] = []
+    line: Line | None = None
+    for line in read_lines(path, board):
+        kind, rows, columns = parse_named_board(line.board)
+        mistake = judge_line(line.text, rows, columns, kind).mistake
+        if mistake is not None:
+            raise UserError(f"{path}, line {line.number}, {mistake}; `muzero2048 judge` lists all mistakes of a file")
+        games.append(game_of(len(games) + 1, parse_record(line.text, kind), rows, columns))
+        if len(games) == most:
+            break
+    if line is None:
+        raise UserError(f"{path} holds no game; give a file with one game record a line")
+    return games, line.board, line.note
 
 
 def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:

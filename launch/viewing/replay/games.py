@@ -1,40 +1,12 @@
-"""The games of a replay: those of a file of records, the one that --game names, those that fit on the page."""
+"""The games of a replay: the one that --game names, and those that fit on the page."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from launch.errors import UserError
-from launch.evaluation.boards.notation import parse_named_board
-from launch.evaluation.records.judge import Line, read_lines
-from launch.evaluation.records.judgement import judge_line
-from launch.evaluation.records.played import Game, game_of
-from launch.evaluation.records.record import parse_record
+from launch.evaluation.records.played import Game
 
 BEST, WORST, MEDIAN = "best", "worst", "median"
 CHOICES = (BEST, WORST, MEDIAN)
-
-
-def read_games(path: Path, board: str | None, most: int | None) -> tuple[list[Game], str, str]:
-    """Read at most `most` games of a file of records; without a board, that of the file's header, or 4x4.
-
-    Returns the games, the board, and the text after the board in the file's header.
-
-    Raises:
-        UserError: the file cannot be read, has no game, or has a wrong game among those to read.
-    """
-    games: list[Game] = []
-    line: Line | None = None
-    for line in read_lines(path, board):
-        kind, rows, columns = parse_named_board(line.board)
-        mistake = judge_line(line.text, rows, columns, kind).mistake
-        if mistake is not None:
-            raise UserError(f"{path}, line {line.number}, {mistake}; `muzero2048 judge` lists all mistakes of a file")
-        games.append(game_of(len(games) + 1, parse_record(line.text, kind), rows, columns))
-        if len(games) == most:
-            break
-    if line is None:
-        raise UserError(f"{path} holds no game; give a file with one game record a line")
-    return games, line.board, line.note
 
 
 def choose_game(games: Sequence[Game], choice: str) -> int:

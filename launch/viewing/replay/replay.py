@@ -14,14 +14,14 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.boards.views import Positions, View, exact_view, spread, view_of
 from launch.evaluation.loading import BASELINES, UNTRAINED, LoadedPlayer, is_player, load_player
-from launch.evaluation.records.played import Game, gather, play_games
+from launch.evaluation.records.played import Game, gather, play_games, read_games
 from launch.evaluation.records.regret import load_solution
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import check_seed
 from launch.experiment.experiment import MOST_GAMES
 from launch.viewing import one_file
 from launch.viewing.catalogue import Choice, choose
-from launch.viewing.replay.games import choose_game, read_games, shown_games
+from launch.viewing.replay.games import choose_game, shown_games
 from launch.viewing.replay.page import ReplayContent, render
 from launch.viewing.replay.summary import Bin, calibrate
 from ntuple.exact.solution import Solution

@@ -17,11 +17,11 @@ from launch.evaluation.boards.analyse import NAMES
 from launch.evaluation.boards.notation import format_position
 from launch.evaluation.boards.views import View, losses
 from launch.evaluation.records.game_log import LoggedGame
-from launch.evaluation.records.played import Game, game_of
+from launch.evaluation.records.played import Game, game_of, read_games
 from launch.evaluation.records.record import parse_record
 from launch.evaluation.records.regret import load_solution, regret_of
 from launch.viewing.replay import replay as replay_module
-from launch.viewing.replay.games import choose_game, read_games, shown_games
+from launch.viewing.replay.games import choose_game, shown_games
 from launch.viewing.replay.page import DTYPES, ReplayContent, pack, render
 from launch.viewing.replay.summary import Bin, LastMove, calibrate, last_moves
 

@@ -1,4 +1,5 @@
 import itertools
+import operator
 import threading
 import time
 from collections.abc import Callable
@@ -159,24 +160,31 @@ def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
     board = ((15, 14, 13, 12), (11, 10, 9, 7), (6, 5, 4, 3), (2, 1, 0, 0))
     smaller = ((14, 13, 12, 11), (10, 9, 8, 7), (6, 5, 4, 3), (2, 1, 0, 0))
     threshold = np.uint64(32768)
-    assert to_reference(rules, downgraded(to_board(board), threshold)) == smaller
+    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(0))) == smaller
+    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(32768 + 16384))) == board
+    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(32768 + 256))) == smaller
+    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(16384 + 8192))) == smaller
     rng = np.random.default_rng(5)
     for _ in range(300):
         cells = as_board(rng.integers(0, 18, (4, 4)) * (rng.random((4, 4)) < 0.8))
         if not any(game.cells(cells)):
             continue
         for limit in (2, 32768, 32768 + 8192, 131072):
-            found = downgraded(to_board(cells), np.uint64(limit))
-            assert to_reference(rules, found) == reference.downgraded(cells, limit)
+            present = sorted(set(game.cells(cells)) - {0})
+            for exception in ([], [16, 14], present[-1:], present[1::2]):
+                found = downgraded(to_board(cells), np.uint64(limit), np.uint64(sum(2**level for level in exception)))
+                assert to_reference(rules, found) == reference.downgraded(cells, limit, exception)
 
 
 def test_downgrading_searches_the_smaller_board() -> None:
     rules, network = make_rules(3, 3), random_network()
     boards = spread_boards(3, 3, 60)
-    player = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2, downgrade=(32,)), threads=1)
+    config = ExpectimaxConfig(plies=2, downgrade=(16,), downgrade_except=(16,))
+    player = ExpectimaxPlayer(rules, network, config, threads=1)
     plain = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
-    smaller = [reference.downgraded(board, 32) for board in boards]
-    assert sum(one != other for one, other in zip(boards, smaller, strict=True)) > 5
+    smaller = [reference.downgraded(board, 16, [4]) for board in boards]
+    without = [reference.downgraded(board, 16) for board in boards]
+    assert 5 < sum(map(operator.ne, boards, smaller)) < sum(map(operator.ne, boards, without))
     np.testing.assert_array_equal(analyse(player, boards)[1], analyse(plain, smaller)[1])
 
 

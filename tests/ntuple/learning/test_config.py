@@ -5,6 +5,7 @@ import pytest
 from ntuple import NTupleConfig
 from ntuple.core.settings import from_plain
 
+POSITIONS = {"kind": "positions", "positions": {"file": "boards.npy"}}
 JUMP = {"kind": "jump_start"}
 STATES, MINIMAX = {"values": "state"}, {"opponent": "minimax"}
 
@@ -25,6 +26,7 @@ STATES, MINIMAX = {"values": "state"}, {"opponent": "minimax"}
         ({"step_size": {"alpha_steps": [[0.5, 0]]}}, r"alpha_steps\[0\]\[1\] is 0; give a number in \(0, 2\]"),
         ({"step_size": {"alpha_steps": [[0.75, 0.1], [0.5, 0.01]]}}, "give ascending shares"),
         ({"start": {"kind": "boundary"}}, "start.kind is 'boundary', which needs frozen stages"),
+        ({"start": {"kind": "positions"}}, "start.positions.file is ''; give a file of `muzero2048 positions`"),
         ({"start": {"kind": "carousel"}}, "start.kind is 'carousel', which needs stages"),
         ({"start": {"carousel": {"stages": "many"}}}, r"start.carousel.stages is \('many',\); give ascending"),
         ({"start": {"blocks": {"tile": 48}}}, "start.blocks.tile is 48; give a power of 2"),
@@ -50,6 +52,7 @@ STATES, MINIMAX = {"values": "state"}, {"opponent": "minimax"}
         ({"game": "2584", "stages": [2584, 2048]}, "stages = '2584,2048': give ascending sets of tiles of 2584"),
         ({"game": "2584", "levels": 33}, "levels is 33; give 0 to 32"),
         ({"game": "threes", "start": {"kind": "blocks"}}, "start.kind is 'blocks', which threes has not"),
+        ({"game": "threes", "start": POSITIONS}, "start.kind is 'positions': a board is not all of threes"),
         ({"game": "threes", "start": JUMP}, "start.jump_start.tiles is .*; give tiles from 3"),
         ({"game": "threes-easy", "rows": 2, "columns": 3, "network": "0"}, "threes-easy begins with 9 tiles"),
     ],

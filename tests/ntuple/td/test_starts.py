@@ -1,4 +1,5 @@
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ from reference import rules as reference
 from scipy import stats
 
 from ntuple import NTupleConfig
-from ntuple.game.bitboard import Board, make_rules
+from ntuple.game.any_game import make_game_rules
+from ntuple.game.bitboard import Board, decode, make_rules
 from ntuple.game.episode import (
     AFTER_HI,
     AFTER_LO,
@@ -23,7 +25,7 @@ from ntuple.game.episode import (
 )
 from ntuple.game.rng import stream
 from ntuple.td.block_carousel import next_block
-from ntuple.td.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, StartConfig
+from ntuple.td.config import BlocksConfig, BoundaryConfig, CarouselConfig, JumpStartConfig, PositionsConfig, StartConfig
 from ntuple.td.history import LONGEST_GAME, make_history, remember
 from ntuple.td.starts import Starts, begin_next, make_starts, watch
 from tests.ntuple.drivers import board_of_tiles, to_reference
@@ -121,6 +123,43 @@ def test_boundary_begins_where_whole_games_entered_the_stage_once_enough_are_kno
         assert _is_spawn_behind(row, last_afterstate(row))
         seen.add(last_afterstate(row))
     assert seen == set(entered)
+
+
+@pytest.mark.parametrize("game", ["2048", "2584"])
+def test_positions_are_those_of_the_file_each_as_often(game: str, tmp_path: Path) -> None:
+    boards = np.zeros((5, 3, 4), np.uint8)
+    boards[:, 0], boards[:, 1, 0] = [15, 14, 3, 1], [1, 2, 17, 4, 5]
+    np.save(tmp_path / "boards.npy", boards)
+    start = StartConfig("positions", positions=PositionsConfig(str(tmp_path / "boards.npy")))
+    starts, rules = make_starts(NTupleConfig(game=game, rows=3, start=start)), make_game_rules(game, 3, 4)
+    row, seen = _row(), Counter[int]()
+    for _ in range(2000):
+        begin_next(rules, starts, None, 0, row)
+        assert (row[MOVES], row[FIRST], row[IS_WHOLE]) == (0, 0, 0)
+        after = decode(rules, last_afterstate(row))
+        seen[[board.tolist() for board in boards].index(after.tolist())] += 1
+        assert (decode(rules, board_of(row)) != after).sum() == 1
+    assert stats.chisquare([seen[i] for i in range(5)]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("boards", "says"),
+    [
+        (None, "cannot read the positions of .*boards.npy: .*; make them by `muzero2048 positions`"),
+        (np.zeros((0, 4, 4), np.uint8), r"is not an array uint8 \[N, 4, 4\]"),
+        (np.zeros((3, 3, 4), np.uint8), r"is not an array uint8 \[N, 4, 4\]"),
+        (np.zeros((3, 4, 4), np.int64), r"is not an array uint8 \[N, 4, 4\]"),
+        (np.ones((3, 4, 4), np.uint8), "has a board without an empty cell"),
+        (18 * np.eye(4, dtype=np.uint8)[None], "a tile that is too large"),
+    ],
+)
+def test_files_that_hold_no_positions(boards: np.ndarray | None, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "boards.npy"
+    path.write_bytes(b"no array") if boards is None else np.save(path, boards)
+    config = NTupleConfig(start=StartConfig("positions", positions=PositionsConfig(str(path))))
+    with pytest.raises(ValueError, match=says) as caught:
+        make_starts(config)
+    assert "\n" not in str(caught.value)
 
 
 def _random_cells(rng: np.random.Generator, shape: tuple[int, int]) -> list[int]:

@@ -2,13 +2,18 @@
 
 import functools
 import random
+import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from launch.errors import UserError
 from launch.evaluation.records.judge import SAME_MOVES, Line, judge_lines
 from launch.evaluation.records.judgement import Spawned, judge_line, judge_with_spawns
+from launch.evaluation.records.positions import write_positions
 from launch.evaluation.records.record import GameRecord, Kind, RecordError, parse_record, write_record
 from launch.evaluation.records.spawn_law import SpawnLaw
 from ntuple.core.games.definition import Afterstate, Event, Game, State
@@ -250,3 +255,57 @@ def test_bonus_tiles_have_their_law() -> None:
         law.add(Spawned(flat, places, draws, actions, cells, levels, hints, (cells, levels, hints)))
         found = {finding.name for finding in law.findings() if finding.broken}
         assert ("bonus tile" in found) == is_found
+
+
+@pytest.mark.parametrize("name", ["2048", "2584"])
+def test_positions_are_afterstates_of_the_games_equally_many_of_each_stage(name: str, tmp_path: Path) -> None:
+    rng, game, sums = random.Random(4), find_game(name, 3, 3), (8, 30, 45, 60)
+    games = [Played(game, (3, 3), rng) for _ in range(12)]
+    files = tmp_path / "some.txt", tmp_path / "others.txt"
+    for file, some in zip(files, (games[:5], games[5:]), strict=True):
+        lines = [f"% board {name} 3x3", *(write_record(played.record) for played in some)]
+        file.write_text("\n".join(lines))
+    write_positions(files, sums, a_game=4, seed=1, out=tmp_path / "positions.npy")
+
+    boards = np.load(tmp_path / "positions.npy")
+    totals = np.array(game.tiles)[boards].sum(axis=(1, 2))
+    counts, _ = np.histogram(totals, sums)
+    assert counts.tolist() == [counts[0]] * 3
+    assert (np.diff(np.digitize(totals, sums)) != 0).sum() > len(boards) / 3  # the stages are mixed
+    found = [tuple(map(tuple, board)) for board in boards.tolist()]
+    of_game = [{after.board for after in played.afters} for played in games]
+    assert {*found} <= set().union(*of_game)
+
+    files[0].write_text(f"% board {name} 3x3\n{write_record(max(games, key=lambda played: played.score).record)}")
+    write_positions(files[:1], sums, a_game=4, seed=1, out=tmp_path / "positions.npy")
+    assert len(np.load(tmp_path / "positions.npy")) == 3 * 4
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("2048", {"sums": (8,)}, "--sums 8: give two or more sums, ascending"),
+        ("2048", {"sums": (30, 8)}, "--sums 30 8: give two or more"),
+        ("2048", {"sums": (8, 30, 2**16, 2**17)}, "no game has a board with a sum of tiles from 65536 to below 131072"),
+        ("2048", {"a_game": 0}, "--a-game is 0"),
+        ("2048", {"out": Path("positions")}, "whose name ends with .npy"),
+        ("2048", {"out": Path("none/positions.npy")}, "cannot write none/positions.npy"),
+        ("threes", {}, "a board is not all of threes; give games of 2048 or 2584"),
+    ],
+)
+def test_positions_that_cannot_be_had(name: str, changes: dict[str, Any], says: str, tmp_path: Path) -> None:
+    path = tmp_path / "games.txt"
+    played = Played(find_game(name, 4, 4), (4, 4), random.Random(1))
+    path.write_text(f"% board {name} 4x4\n{write_record(played.record)}")
+    request = {"files": [path], "sums": (8, 30), "a_game": 60, "seed": 0, "out": tmp_path / "positions.npy"}
+    with pytest.raises(UserError, match=re.escape(says)):
+        write_positions(**request | changes)
+
+
+def test_positions_are_of_one_board(tmp_path: Path) -> None:
+    files = tmp_path / "one.txt", tmp_path / "other.txt"
+    for file, shape in zip(files, ((3, 3), (3, 4)), strict=True):
+        played = Played(find_game("2048", *shape), shape, random.Random(1))
+        file.write_text(f"% board {shape[0]}x{shape[1]}\n{write_record(played.record)}")
+    with pytest.raises(UserError, match="games on 3x4, the file before on 3x3"):
+        write_positions(files, (8, 30), 60, 0, tmp_path / "positions.npy")

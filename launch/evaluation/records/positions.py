@@ -1,0 +1,78 @@
+"""`muzero2048 positions`: afterstates of recorded games, from which games of a training can begin.
+
+A learner seldom comes to the late states of a game, and a player with search often: from its games a network can learn
+them (`ntuple.start.kind=positions`). The file is an array uint8 [N, H, W] of levels in the format of numpy.
+
+Shapes: `T` moves of a game, `N` positions, `H, W` board.
+"""
+
+import itertools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from launch.errors import UserError
+from launch.evaluation.records.played import Game, read_games
+from launch.output import print_json
+from ntuple.core.games.event_codes import event_of
+
+
+def write_positions(
+    files: Sequence[Path], sums: Sequence[int], a_game: int, seed: int, out: Path, as_json: bool = False
+) -> None:
+    """Write as many positions of each stage as the rarest one has, in random order, and print their number.
+
+    Args:
+        sums: sums of the tiles, ascending; a stage is from one to below the next.
+        a_game: most positions of a game in a stage.
+
+    Raises:
+        UserError: an argument is wrong, a file cannot be read or written, games are of several boards or of a game
+            whose boards do not tell all, or no game comes to one of the stages.
+    """
+    if len(sums) < 2 or list(sums) != sorted(set(sums)) or sums[0] < 0:
+        raise UserError(f"--sums {' '.join(map(str, sums))}: give two or more sums, ascending, such as 28672 32768")
+    if a_game < 1 or seed < 0:
+        raise UserError(f"--a-game is {a_game} and --seed {seed}; give at least 1 and 0")
+    if out.suffix != ".npy":
+        raise UserError(f"--out {out}: give a file whose name ends with .npy")
+    rng, board = np.random.default_rng(seed), ""
+    found: list[list[NDArray[np.uint8]]] = [[] for _ in sums[1:]]
+    for path in files:
+        games, name, _ = read_games(path, None, None)
+        if board not in ("", name):
+            raise UserError(f"{path} has games on {name}, the file before on {board}; give games of one board")
+        if games[0].kind.bag or games[0].kind.placement != "anywhere":
+            raise UserError(f"{path}: a board is not all of {games[0].kind.name}; give games of 2048 or 2584")
+        board = name
+        for game in games:
+            for parts, boards in zip(found, _draw(game, sums, a_game, rng), strict=True):
+                parts.append(boards)
+    stages = [np.concatenate(parts) for parts in found]
+    for (first, end), stage in zip(itertools.pairwise(sums), stages, strict=True):
+        if not len(stage):
+            raise UserError(f"no game has a board with a sum of tiles from {first} to below {end}; leave out {end}")
+    count = min(map(len, stages))
+    chosen = np.concatenate([rng.permutation(stage)[:count] for stage in stages])
+    try:
+        np.save(out, rng.permutation(chosen))
+    except OSError as error:
+        raise UserError(f"cannot write {out}: {error.strerror}; give another --out") from None
+    if as_json:
+        print_json({"board": board, "positions": len(chosen), "stages": len(stages)})
+    print(f"{len(chosen):,} positions on {board}, {count:,} of each of {len(stages)} stages: {out}")
+
+
+def _draw(game: Game, sums: Sequence[int], a_game: int, rng: np.random.Generator) -> list[NDArray[np.uint8]]:
+    """Return afterstates of a game in each stage, drawn without replacement."""
+    afters = game.boards[1:].copy()
+    cells = [event_of(game.kind, int(code)).cell for code in game.spawns]
+    afters.reshape(game.moves, -1)[np.arange(game.moves), cells] = 0
+    totals = np.array(game.kind.tiles)[afters].sum(axis=(1, 2))
+    drawn = []
+    for first, end in itertools.pairwise(sums):
+        among = np.flatnonzero((totals >= first) & (totals < end))
+        drawn.append(afters[rng.choice(among, min(a_game, len(among)), replace=False)])
+    return drawn
