@@ -140,7 +140,7 @@ class NTupleConfig(Settings):
             raise ValueError(f"start.kind is 'blocks', which {game.name} has not; give carousel or another one")
         if self.start.kind == "positions" and not self.start.positions.file:
             self.start.positions.refuse("file", "a file of `muzero2048 positions`")
-        if self.start.kind == "positions" and (game.bag or game.placement != "anywhere"):
+        if self.start.kind == "positions" and not game.is_its_board:
             raise ValueError(
                 f"start.kind is 'positions': a board is not all of {game.name}; give carousel or another one"
             )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from launch.errors import UserError
 from launch.evaluation.records.played import Game, read_games
 from launch.output import print_json
+from launch.progress import progress_line
 from ntuple.core.games.event_codes import event_of
 
 
@@ -41,10 +42,11 @@ def write_positions(
     rng, board = np.random.default_rng(seed), ""
     found: list[list[NDArray[np.uint8]]] = [[] for _ in sums[1:]]
     for path in files:
-        games, name, _ = read_games(path, None, None)
+        with progress_line("", f"reading {path.name} ..."):
+            games, name, _ = read_games(path, None, None)
         if board not in ("", name):
             raise UserError(f"{path} has games on {name}, the file before on {board}; give games of one board")
-        if games[0].kind.bag or games[0].kind.placement != "anywhere":
+        if not games[0].kind.is_its_board:
             raise UserError(f"{path}: a board is not all of {games[0].kind.name}; give games of 2048 or 2584")
         board = name
         for game in games:

@@ -138,6 +138,11 @@ class Game:
         return all(tile == 2**level for level, tile in enumerate(self.tiles) if level)
 
     @property
+    def is_its_board(self) -> bool:
+        """Whether the board is the whole state: no bag, and a tile may be placed on each empty cell."""
+        return self.bag is None and self.placement == "anywhere"
+
+    @property
     def num_hints(self) -> int:
         """How many hints can follow a placement; 1 if the game tells none."""
         return self.bag.kinds + (self.bag.bonus_share > 0) if self.bag else 1
