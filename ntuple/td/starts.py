@@ -69,9 +69,7 @@ class Starts(NamedTuple):
     kind: int
     restart_moves: int  # L
     stages: Stages  # of `carousel` and `boundary`
-    pools: NDArray[
-        np.uint64
-    ]  # [stages, kept, 2] the last afterstates that entered each stage; `positions`: of the file
+    pools: NDArray[np.uint64]  # [stages, kept, 2] the last afterstates that entered each stage, or of a file
     seen: NDArray[np.int64]  # [stages] number of such afterstates so far, those no longer kept included
     boundary: int  # the first stage that is trained, in which the games of `boundary` begin
     block: int  # log2 of the block tile

@@ -98,6 +98,24 @@ def judge(
     return 0
 
 
+def read_right_games(path: Path, board: str | None) -> Iterator[tuple[Line, Spawned]]:
+    """Yield the games of a file with their spawns; without a board, that of the file's header, or 4x4.
+
+    Raises:
+        UserError: the file cannot be read or has no game; or at the first game that is wrong.
+    """
+    line: Line | None = None
+    for line in read_lines(path, board):
+        kind, rows, columns = parse_named_board(line.board)
+        judgement, spawned = judge_with_spawns(line.text, rows, columns, kind)
+        if judgement.mistake is not None:
+            mistake = f"{path}, line {line.number}, {judgement.mistake}"
+            raise UserError(f"{mistake}; `muzero2048 judge` lists all mistakes of a file")
+        yield line, spawned
+    if line is None:
+        raise UserError(f"{path} holds no game; give a file with one game record a line")
+
+
 def _note_in(file: Path, evaluation: dict[str, Any], judged: Judged, mean: float, records: Path) -> None:
     """Note in an evaluation that its games were judged; UserError if they are not the games of the records."""
     if judged.not_over:

@@ -12,12 +12,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.loading import LoadedPlayer, play_each
 from launch.evaluation.records.game_log import GameLog, play_missing
-from launch.evaluation.records.judge import Line, read_lines
-from launch.evaluation.records.judgement import judge_line
+from launch.evaluation.records.judge import read_right_games
 from launch.evaluation.records.record import GameRecord, parse_record
 from launch.progress import GamesText, progress_line
 from ntuple import RandomPlayer
@@ -85,18 +83,14 @@ def read_games(path: Path, board: str | None, most: int | None) -> tuple[list[Ga
         UserError: the file cannot be read, has no game, or has a wrong game among those to read.
     """
     games: list[Game] = []
-    line: Line | None = None
-    for line in read_lines(path, board):
+    name = note = ""
+    for line, _ in read_right_games(path, board):
         kind, rows, columns = parse_named_board(line.board)
-        mistake = judge_line(line.text, rows, columns, kind).mistake
-        if mistake is not None:
-            raise UserError(f"{path}, line {line.number}, {mistake}; `muzero2048 judge` lists all mistakes of a file")
         games.append(game_of(len(games) + 1, parse_record(line.text, kind), rows, columns))
+        name, note = line.board, line.note
         if len(games) == most:
             break
-    if line is None:
-        raise UserError(f"{path} holds no game; give a file with one game record a line")
-    return games, line.board, line.note
+    return games, name, note
 
 
 def play_games(loaded: LoadedPlayer, count: int, seed: int) -> list[Game]:

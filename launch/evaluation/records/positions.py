@@ -3,21 +3,21 @@
 A learner seldom comes to the late states of a game, and a player with search often: from its games a network can learn
 them (`ntuple.start.kind=positions`). The file is an array uint8 [N, H, W] of levels in the format of numpy.
 
-Shapes: `T` moves of a game, `N` positions, `H, W` board.
+Shapes: `N` positions, `H, W` board.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from launch.errors import UserError
-from launch.evaluation.records.played import Game, read_games
+from launch.evaluation.boards.notation import parse_named_board
+from launch.evaluation.records.judge import read_right_games
 from launch.output import print_json
 from launch.progress import progress_line
-from ntuple.core.games.event_codes import event_of
 
 
 def write_positions(
@@ -43,15 +43,17 @@ def write_positions(
     found: list[list[NDArray[np.uint8]]] = [[] for _ in sums[1:]]
     for path in files:
         with progress_line("", f"reading {path.name} ..."):
-            games, name, _ = read_games(path, None, None)
-        if board not in ("", name):
-            raise UserError(f"{path} has games on {name}, the file before on {board}; give games of one board")
-        if not games[0].kind.is_its_board:
-            raise UserError(f"{path}: a board is not all of {games[0].kind.name}; give games of 2048 or 2584")
-        board = name
-        for game in games:
-            for parts, boards in zip(found, _draw(game, sums, a_game, rng), strict=True):
-                parts.append(boards)
+            for line, spawned in read_right_games(path, None):
+                name, (kind, rows, columns) = line.board, parse_named_board(line.board)
+                if board not in ("", name):
+                    raise UserError(f"{path} has games on {name}, the file before on {board}; give games of one board")
+                if not kind.is_its_board:
+                    raise UserError(f"{path}: a board is not all of {kind.name}; give games of 2048 or 2584")
+                board = name
+                afters = spawned.afterstates.reshape(-1, rows, columns)
+                drawn = _draw(afters, np.array(kind.tiles)[afters].sum(axis=(1, 2)), sums, a_game, rng)
+                for parts, boards in zip(found, drawn, strict=True):
+                    parts.append(boards)
     stages = [np.concatenate(parts) for parts in found]
     for (first, end), stage in zip(itertools.pairwise(sums), stages, strict=True):
         if not len(stage):
@@ -67,14 +69,10 @@ def write_positions(
     print(f"{len(chosen):,} positions on {board}, {count:,} of each of {len(stages)} stages: {out}")
 
 
-def _draw(game: Game, sums: Sequence[int], a_game: int, rng: np.random.Generator) -> list[NDArray[np.uint8]]:
-    """Return afterstates of a game in each stage, drawn without replacement."""
-    afters = game.boards[1:].copy()
-    cells = [event_of(game.kind, int(code)).cell for code in game.spawns]
-    afters.reshape(game.moves, -1)[np.arange(game.moves), cells] = 0
-    totals = np.array(game.kind.tiles)[afters].sum(axis=(1, 2))
-    drawn = []
+def _draw(
+    afters: NDArray[np.uint8], totals: NDArray[np.int64], sums: Sequence[int], a_game: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.uint8]]:
+    """Yield afterstates of a game in each stage, by their sums of tiles, drawn without replacement."""
     for first, end in itertools.pairwise(sums):
         among = np.flatnonzero((totals >= first) & (totals < end))
-        drawn.append(afters[rng.choice(among, min(a_game, len(among)), replace=False)])
-    return drawn
+        yield afters[rng.choice(among, min(a_game, len(among)), replace=False)]
