@@ -22,6 +22,7 @@ pytestmark = pytest.mark.cluster
 
 COMMAND = [sys.executable, "-m", "launch"]
 LONG = "ntuple.env_steps=150_000_000"  # about half a minute
+LONGER = "ntuple.env_steps=250_000_000"  # more than the time limit of a minute, on a fast core too
 SECONDS = 240.0  # that a test waits for a state
 
 
@@ -73,13 +74,19 @@ def _restarts(job: str) -> int:
     return max(int(number) for number in re.findall(r"Restarts=(\d+)", text))
 
 
+def _start_now(job: str) -> None:
+    """Start a requeued job, for which SLURM waits two minutes. A node refuses it in the second in which it was ended."""
+    time.sleep(2)
+    subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=False, capture_output=True)
+
+
 def _arrays(run: str) -> dict[str, np.ndarray]:
     newest = max(Path("runs", run, "checkpoints").iterdir(), key=lambda path: int(path.name))
     return {name: array for file in sorted(newest.glob("*.safetensors")) for name, array in load_file(file).items()}
 
 
-def _assert_as_one_that_was_never_stopped(run: str, seed: int) -> None:
-    _run("train", "tuples.yaml", LONG, f"run.seed={seed}", "run.name=whole")
+def _assert_as_one_that_was_never_stopped(run: str, seed: int, budget: str = LONG) -> None:
+    _run("train", "tuples.yaml", budget, f"run.seed={seed}", "run.name=whole")
     for name, array in _arrays("whole").items():
         np.testing.assert_array_equal(_arrays(run)[name], array)
     stopped, whole = (
@@ -123,7 +130,7 @@ def test_a_preempted_run_is_requeued_and_ends_as_one_that_was_not():
     subprocess.run(other, check=True, capture_output=True)
     states = _wait(lambda states: states["tuples-seed7"]["state"] == "requeued")
     assert 5_000_000 < states["tuples-seed7"]["env_steps"] < 150_000_000
-    subprocess.run(["scontrol", "update", f"JobId={job}_1", "StartTime=now"], check=True)  # else it waits two minutes
+    _start_now(f"{job}_1")
     _wait(_all_finished)
     assert _restarts(f"{job}_1") == 1
     _assert_as_one_that_was_never_stopped("tuples-seed7", 7)
@@ -136,15 +143,14 @@ def test_a_preempted_run_is_requeued_and_ends_as_one_that_was_not():
 
 def test_a_time_limit_requeues():
     _cluster(hours=1 / 60, save_seconds=45)  # the signal may come at once: SLURM looks at it every minute or so
-    job = _submit("tuples.yaml", LONG, "--seeds", "8")
+    job = _submit("tuples.yaml", LONGER, "--seeds", "8")
     _wait(lambda states: states["tuples-seed8"]["state"] in ("requeued", "finished"))
     until = time.monotonic() + SECONDS
     while _states()["tuples-seed8"]["state"] != "finished":
         assert time.monotonic() < until
-        subprocess.run(["scontrol", "update", f"JobId={job}_1", "StartTime=now"], check=False, capture_output=True)
-        time.sleep(2)
+        _start_now(f"{job}_1")
     assert _restarts(f"{job}_1") >= 1
-    _assert_as_one_that_was_never_stopped("tuples-seed8", 8)
+    _assert_as_one_that_was_never_stopped("tuples-seed8", 8, LONGER)
 
 
 def test_a_failed_node_requeues():
@@ -156,7 +162,7 @@ def test_a_failed_node_requeues():
     try:
         subprocess.run([*update, "State=DOWN", "Reason=test"], check=True)
         _wait(lambda states: states["tuples-seed9"]["state"] in ("requeued", "running"))
-        subprocess.run(["scontrol", "update", f"JobId={job}_1", "StartTime=now"], check=False, capture_output=True)
+        _start_now(f"{job}_1")
         _wait(_all_finished)
     finally:
         subprocess.run([*update, "State=RESUME"], check=False)
@@ -260,7 +266,7 @@ def test_a_preempted_part_of_an_evaluation_plays_no_game_twice():
         for job in subprocess.run(
             ["squeue", "-h", "-o", "%i"], check=True, capture_output=True, text=True
         ).stdout.split():
-            subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=False, capture_output=True)
+            _start_now(job)
         return _queue_is_empty()
 
     _until(release)
