@@ -41,6 +41,7 @@ TRAINING = (
         Metric(f"train/reach_{tile}", "fraction", f"of these games, those that reached {tile}")
         for tile in TRAINING_GOALS
     ),
+    Metric("train/until_share", "fraction", "of the games from positions, those that ended with start.positions.until"),
     Metric("perf/moves_per_second", "moves/s", "speed of training since the last report"),
     Metric("perf/updates_per_second", "updates/s", "speed of training since the last report"),
 )

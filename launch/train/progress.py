@@ -132,6 +132,8 @@ class ProgressDisplay:
             rates = {int(name.removeprefix(REACHED)): row[name] for name in row if name.startswith(REACHED)}
             largest = max((tile for tile, rate in rates.items() if rate > 0), default=None)
             self._tile = f"{largest} in {rates[largest]:.1%}" if largest else ""
+        elif "train/until_share" in row:
+            self._tile = f"ended with the tile {row['train/until_share']:.1%}"
         self._games_a_move = row.get("train/games", 0) / max(1, done - self._reported)
         self._done, self._reported, self._status = done, done, ""
         self._reports += 1

@@ -140,6 +140,9 @@ class NTupleConfig(Settings):
             raise ValueError(f"start.kind is 'blocks', which {game.name} has not; give carousel or another one")
         if self.start.kind == "positions" and not self.start.positions.file:
             self.start.positions.refuse("file", "a file of `muzero2048 positions`")
+        until = self.start.positions.until
+        if until and until not in game.tiles[1:18]:
+            self.start.positions.refuse("until", f"0, or a tile of {game.name} such as {game.tiles[11]}")
         if self.start.kind == "positions" and not game.is_its_board:
             raise ValueError(
                 f"start.kind is 'positions': a board is not all of {game.name}; give carousel or another one"

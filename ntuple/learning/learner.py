@@ -129,7 +129,7 @@ class NTupleLearner:
         if is_averaged(config, env_steps + num_moves):
             state.mean.add(promoted(state.network).weights)
         learning_rate = learning_rate_at(config, env_steps, state.is_adaptive)
-        return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive, config.rules_of_game.goals)
+        return report_metrics(counts, num_moves, seconds, learning_rate, state.is_adaptive, config)
 
     def begin_with(self, stored: StoredNetwork) -> None:
         """Begin the training with a stored network instead of a new one; see `training_state.begin_with`."""

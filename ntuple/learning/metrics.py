@@ -4,8 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.games.definition import GOALS_IN_TRAINING
+from ntuple.learning.config import NTupleConfig
 from ntuple.td.kernel import (
+    ENDED,
     ERROR_SUM,
+    GAMES,
     MOVES_SUM,
     REACHED,
     SCORE_MAX,
@@ -21,7 +24,7 @@ def report_metrics(
     seconds: float,
     learning_rate: float,
     is_adaptive: bool,
-    goals: tuple[int, ...],
+    config: NTupleConfig,
 ) -> dict[str, float]:
     """Return the metrics of a report.
 
@@ -29,7 +32,7 @@ def report_metrics(
         Values by the name of the metric. Scores and tiles are those of finished games that began normally; they
         are left out if there is none. The mean error is not finite if the network diverged.
     """
-    total = counts.sum(axis=0)
+    total, goals = counts.sum(axis=0), config.rules_of_game.goals
     metrics = {
         "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
         "td/learning_rate": learning_rate,
@@ -45,4 +48,6 @@ def report_metrics(
             "train/moves_mean": total[MOVES_SUM] / games,
             **{f"train/reach_{goals[k]}": total[REACHED + i] / games for i, k in enumerate(GOALS_IN_TRAINING)},
         }
+    if config.start.positions.until and (games := total[GAMES] - total[WHOLE_GAMES]):
+        metrics["train/until_share"] = total[ENDED] / games
     return {name: float(value) for name, value in metrics.items()}

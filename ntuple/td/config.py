@@ -198,6 +198,9 @@ class PositionsConfig(Settings, prefix="start.positions"):
     """Start on afterstates of other games, such as those of a stronger player."""
 
     file: str = setting("", "Afterstates, made by `muzero2048 positions` from recorded games.")
+    until: int = setting(
+        0, "Tile with which these games end, so that values count the points until then; 0: games go on.", at_least=0
+    )
 
 
 class JumpStartConfig(Settings, prefix="start.jump_start"):

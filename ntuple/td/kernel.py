@@ -48,14 +48,16 @@ from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
 from ntuple.td.history import History, remember
 from ntuple.td.mcts_target import TargetSearch, searched_move
-from ntuple.td.starts import Starts, begin_next, watch
+from ntuple.td.starts import Starts, begin_next, ends_at, watch
 from ntuple.td.step_sizes import StepSize
 from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
-# began normally. COUNTS_SIZE is 128 bytes, so that two threads never write to the same cache line.
+# began normally, ENDED those that ended with the tile of `start.positions.until`. COUNTS_SIZE is 128 bytes, so that two
+# threads never write to the same cache line.
 UPDATES, ERROR_SUM, GAMES, WHOLE_GAMES, SCORE_SUM, SCORE_MAX, MOVES_SUM = range(7)
-REACHED, COUNTS_SIZE = 7, 16  # REACHED is the first column of GOALS_IN_TRAINING
+REACHED = 7  # the first column of GOALS_IN_TRAINING
+ENDED, COUNTS_SIZE = REACHED + len(GOALS_IN_TRAINING), 16
 
 
 class LearningRule(NamedTuple):
@@ -108,12 +110,14 @@ def train(training: Training, num_moves: int) -> None:
             greedy = best_move(network, scratch, game)
             best, move = _searched(training, training.target_search, row, game, greedy)
             move = explored(scratch, training.exploration, row, game, best, move)
-            is_over = move.action < 0
-            _learn(training, history, training.expects, game, best, is_over)
+            is_at_end = _is_at_end(training.starts, row)
+            is_over = is_at_end or move.action < 0
+            _learn(training, history, training.expects, game, best, is_over, is_at_end)
             if is_over:
-                if has_legal_move(scratch, game):  # its value is NaN
+                if not is_at_end and has_legal_move(scratch, game):  # its value is NaN
                     counts[ERROR_SUM] = np.nan
                     return
+                counts[ENDED] += is_at_end
                 count_game(rules, row, counts)
                 _begin(rules, training.starts, history, game, row)
             else:
@@ -122,6 +126,12 @@ def train(training: Training, num_moves: int) -> None:
             look_ahead(rules, network, board_of(row), scratch, game)
             if moves_made == num_moves:
                 break
+
+
+@inline
+def _is_at_end(starts: Starts | None, row: Row) -> bool:
+    """Return whether a game ends although it has moves."""
+    return starts is not None and ends_at(starts, row)
 
 
 @inline
@@ -147,7 +157,13 @@ def explored(
 
 @inline
 def _learn(
-    training: Training, history: History | None, expects: bool | None, game: int, best: ChosenMove, is_over: bool
+    training: Training,
+    history: History | None,
+    expects: bool | None,
+    game: int,
+    best: ChosenMove,
+    is_over: bool,
+    is_at_end: bool,
 ) -> None:
     """Learn from the best move of a game, or from its end."""
     row, scratch, (target, size) = training.games[game], training.scratch, training.method
@@ -158,7 +174,7 @@ def _learn(
         return
     learning = Learning(training.network, scratch.lookup, ROWS * game + LEARN, target, size, training.counts)
     returned = np.float32(0)
-    if expects is not None:
+    if expects is not None and not is_at_end:
         returned = expected_return(training.rules, training.network, scratch, last_afterstate(row))
     else:
         if not is_over:

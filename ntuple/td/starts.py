@@ -13,7 +13,8 @@
                  learn alone (Guei 2023, sec. 3.4.2). Games begin with two tiles until `boundary.size` afterstates are
                  known; frozen stages play these games and learn nothing.
     positions    an afterstate of a file, each one as often. So states that the games of the learner do not reach can be
-                 learned from: those of a player with search. The file is the work of `muzero2048 positions`.
+                 learned from: those of a player with search. The file is the work of `muzero2048 positions`. With
+                 `positions.until` these games end when a board holds that tile.
     jump_start   a share of the games begins on made-up boards with given tiles (named in Guei 2023, sec. 4.2.2)
 
 Players always begin with two tiles.
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.game.any_game import AnyRules, free_afterstate, largest_level, make_game_rules
-from ntuple.game.bitboard import ONE, ZERO, Board, count_cells, empty_cells, kth_cell, words_of_cells
+from ntuple.game.bitboard import ONE, ZERO, Board, count_cells, empty_cells, kth_cell, max_cell, words_of_cells
 from ntuple.game.episode import (
     BLOCK_HI,
     BLOCK_LO,
@@ -74,6 +75,7 @@ class Starts(NamedTuple):
     boundary: int  # the first stage that is trained, in which the games of `boundary` begin
     block: int  # log2 of the block tile
     block_limit: int  # sum of tiles below which blocks are
+    until: int  # the level with which games of `positions` end; 0: they go on
     jump_share: np.uint64  # probability of a made-up board, times 2^32
     jump_tiles: NDArray[np.uint64]  # levels
 
@@ -102,6 +104,7 @@ def make_starts(config: NTupleConfig) -> Starts:
         boundary=config.frozen_stages,
         block=start.blocks.level,
         block_limit=start.blocks.limit,
+        until=game.tiles.index(start.positions.until) if start.positions.until else 0,
         jump_share=np.uint64(round(start.jump_start.fraction * ONE_IN_32_BITS)),
         jump_tiles=np.array([game.tiles.index(tile) for tile in jump_tiles], np.uint64),
     )
@@ -121,6 +124,9 @@ def read_positions(path: Path, config: NTupleConfig) -> NDArray[np.uint64]:
     if not isinstance(cells, np.ndarray) or cells.dtype != np.uint8 or cells.shape[1:] != sides or not len(cells):
         wanted = f"an array uint8 [N, {sides[0]}, {sides[1]}]"
         raise ValueError(f"{path} is not {wanted}; give a file of `muzero2048 positions` of this board")
+    until = config.start.positions.until
+    if until and until in (tiles := config.rules_of_game.tiles) and cells.max() >= tiles.index(until):
+        raise ValueError(f"{path} has boards with start.positions.until={until} or more; leave them out of the file")
     if cells.max() > largest_level(rules) or (cells > 0).all(axis=(1, 2)).any():
         raise ValueError(f"{path} has a board without an empty cell, or a tile that is too large; make it anew")
     return words_of_cells(rules, cells)
@@ -141,6 +147,12 @@ def watch(starts: Starts, row: Row, after: Board, reward: np.float32) -> None:
             at = np.uint64(starts.seen[stage] % starts.pools.shape[1])
             starts.pools[stage, at, 0], starts.pools[stage, at, 1] = after.lo, after.hi
             starts.seen[stage] += 1
+
+
+@inline
+def ends_at(starts: Starts, row: Row) -> bool:
+    """Return whether a game ends because its board holds the tile of `positions.until`."""
+    return bool(starts.until > 0 and max_cell(board_of(row)) >= starts.until)
 
 
 @kernel

@@ -75,7 +75,7 @@ def _restarts(job: str) -> int:
 
 
 def _start_now(job: str) -> None:
-    """Start a requeued job, for which SLURM waits two minutes. A node refuses it in the second in which it was ended."""
+    """Start a requeued job, for which SLURM waits two minutes; a node refuses it in the second of its end."""
     time.sleep(2)
     subprocess.run(["scontrol", "update", f"JobId={job}", "StartTime=now"], check=False, capture_output=True)
 

@@ -27,6 +27,10 @@ STATES, MINIMAX = {"values": "state"}, {"opponent": "minimax"}
         ({"step_size": {"alpha_steps": [[0.75, 0.1], [0.5, 0.01]]}}, "give ascending shares"),
         ({"start": {"kind": "boundary"}}, "start.kind is 'boundary', which needs frozen stages"),
         ({"start": {"kind": "positions"}}, "start.positions.file is ''; give a file of `muzero2048 positions`"),
+        (
+            {"start": {"kind": "positions", "positions": {"file": "boards.npy", "until": 100}}},
+            "start.positions.until is 100; give 0, or a tile of 2048 such as 2048",
+        ),
         ({"start": {"kind": "carousel"}}, "start.kind is 'carousel', which needs stages"),
         ({"start": {"carousel": {"stages": "many"}}}, r"start.carousel.stages is \('many',\); give ascending"),
         ({"start": {"blocks": {"tile": 48}}}, "start.blocks.tile is 48; give a power of 2"),

@@ -1,4 +1,7 @@
+import functools
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +14,9 @@ from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import MOVES, SCORE, board_of, last_afterstate
 from ntuple.tables.file_order import read_field
 from ntuple.tables.patterns import parse_network
-from ntuple.td.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
+from ntuple.td.config import ExplorationConfig, PositionsConfig, StartConfig, StepSizeConfig, TargetConfig
 from ntuple.td.state_and_q import KINDS
-from tests.ntuple.drivers import to_reference
+from tests.ntuple.drivers import to_reference, value
 from tests.ntuple.learning.trainings import SMALL, TC, TD, learn
 from tests.settings import configured
 from tests.slow import others_slow
@@ -113,3 +116,56 @@ def test_two_by_two_reaches_the_optimum(values: str) -> None:
     learn(learner)
     games = learner.player().play(100_000, seed=5)
     assert games.score.mean() == pytest.approx(66.964149, rel=0.01)
+
+
+def _until_16(after: rules.Board, value_of: Callable[[rules.Board], float]) -> float:
+    """Return the sum over spawns of p max_a (r + V), where boards with a tile of 16 count as 0."""
+    total = 0.0
+    for code, p in rules.chance_probabilities(after).items():
+        board = rules.spawn(after, code)
+        moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
+        if max(rules.cells(board)) < 4:
+            total += float(p) * max((r + value_of(a) for a, r in moves if a != board), default=0.0)
+    return total
+
+
+@functools.cache
+def _optimum_until_16(after: rules.Board) -> float:
+    return _until_16(after, _optimum_until_16)
+
+
+@functools.cache
+def _probability_of_16(after: rules.Board) -> float:
+    """Return the probability that the play with the most points builds 16."""
+    total = 0.0
+    for code, p in rules.chance_probabilities(after).items():
+        board = rules.spawn(after, code)
+        moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
+        if max(rules.cells(board)) >= 4:
+            total += float(p)
+        elif legal := [(r + _optimum_until_16(a), a) for a, r in moves if a != board]:
+            total += float(p) * _probability_of_16(max(legal)[1])
+    return total
+
+
+@pytest.mark.parametrize("method", others_slow(("td", "expected", "delayed"), "td"))
+def test_games_from_positions_end_with_a_tile(method: str, tmp_path: Path) -> None:
+    boards = [((0, 1), (0, 0)), ((3, 0), (0, 0)), ((2, 3), (0, 0))]
+    np.save(tmp_path / "boards.npy", np.array(boards, np.uint8))
+    positions = PositionsConfig(str(tmp_path / "boards.npy"), until=16)
+    size = StepSizeConfig(alpha=0.1, alpha_steps=((0.3, 0.02), (0.6, 0.005), (0.85, 0.001)), adaptive_fraction=0.0)
+    learner = NTupleLearner(
+        NTupleConfig(
+            rows=2, columns=2, network="0123", env_steps=1_000_000, threads=1, v_init=30, step_size=size,
+            target=TargetConfig(method), start=StartConfig("positions", positions=positions),
+        ),
+        seed=1,
+    )  # fmt: skip
+    reports = learn(learner)
+    game = make_rules(2, 2)
+    for board in boards:  # the afterstate on which an episode begins does not learn: those that follow it do
+        learned = _until_16(board, lambda after: value(game, learner.network, after))
+        assert learned == pytest.approx(_optimum_until_16(board), rel=0.01), board
+    assert value(game, learner.network, ((4, 0), (1, 0))) == pytest.approx(0, abs=0.1)
+    shares = [report["train/until_share"] for report in reports[len(reports) // 2 :]]
+    assert np.mean(shares) == pytest.approx(np.mean([_probability_of_16(board) for board in boards]), abs=0.01)

@@ -142,6 +142,19 @@ def test_positions_are_those_of_the_file_each_as_often(game: str, tmp_path: Path
     assert stats.chisquare([seen[i] for i in range(5)]).pvalue > 1e-4
 
 
+def test_positions_that_hold_the_tile_of_the_end_are_refused(tmp_path: Path) -> None:
+    boards = np.zeros((2, 4, 4), np.uint8)
+    boards[1, 0, 0] = 15
+    np.save(tmp_path / "boards.npy", boards)
+    for until, fits in ((65536, True), (32768, False), (16384, False)):
+        start = StartConfig("positions", positions=PositionsConfig(str(tmp_path / "boards.npy"), until))
+        if fits:
+            make_starts(NTupleConfig(start=start))
+            continue
+        with pytest.raises(ValueError, match=f"boards with start.positions.until={until} or more"):
+            make_starts(NTupleConfig(start=start))
+
+
 @pytest.mark.parametrize(
     ("boards", "says"),
     [
