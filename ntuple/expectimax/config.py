@@ -68,6 +68,9 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
         "No tile-downgrading of boards that hold all these tiles and none above the largest of them, such as "
         "[16384, 8192]: for a stage of the network that is trained there.",
     )
+    downgrade_repeats: bool = setting(
+        False, "Downgrade a downgraded board again while it has tiles of `downgrade`; false: once, as published."
+    )
     leaf_bits: int = setting(
         12, "log2 of the leaves that a thread remembers, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS
     )

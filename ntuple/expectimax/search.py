@@ -96,7 +96,7 @@ def search_moves(search: Search, board: Board, values: NDArray[np.float32]) -> i
     """
     settings, memory = search.settings, search.memory
     if settings.downgrades_from > ZERO:
-        board = downgraded(board, settings.downgrades_from, settings.downgrade_exception)
+        board = downgraded(board, settings.downgrades_from, settings.downgrade_exception, settings.downgrades_again)
     probability_or_alpha = np.float32(1) if settings.opponent is None else np.float32(-np.inf)
     is_timed = settings.seconds > 0
     ends = seconds() + settings.seconds if is_timed else 0.0

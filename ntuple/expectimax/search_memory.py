@@ -43,6 +43,7 @@ class ExpectimaxSettings(NamedTuple):
     seconds: float  # time limit of a move; 0: none
     downgrades_from: np.uint64  # tiles as bits of one number, see `downgraded`; 0: never
     downgrade_exception: np.uint64  # tiles as bits of one number, see `downgraded`; 0: none
+    downgrades_again: bool  # see `downgraded`
     opponent: Any  # an Opponent; None: tiles are drawn
 
 
@@ -104,6 +105,7 @@ def make_search(rules: AnyRules, values: Network | Heuristic, config: Expectimax
         seconds=config.seconds,
         downgrades_from=np.uint64(sum(config.downgrade)),
         downgrade_exception=np.uint64(sum(config.downgrade_except)),
+        downgrades_again=config.downgrade_repeats,
         opponent=OPPONENTS[config.opponent],
     )
     return Search(rules, network, heuristic, settings, _make_memory(rules, network, config.leaf_bits, config.node_bits))

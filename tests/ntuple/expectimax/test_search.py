@@ -160,10 +160,8 @@ def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
     board = ((15, 14, 13, 12), (11, 10, 9, 7), (6, 5, 4, 3), (2, 1, 0, 0))
     smaller = ((14, 13, 12, 11), (10, 9, 8, 7), (6, 5, 4, 3), (2, 1, 0, 0))
     threshold = np.uint64(32768)
-    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(0))) == smaller
-    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(32768 + 16384))) == board
-    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(32768 + 256))) == smaller
-    assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(16384 + 8192))) == smaller
+    for exception, seen in ((0, smaller), (32768 + 16384, board), (32768 + 256, smaller), (16384 + 8192, smaller)):
+        assert to_reference(rules, downgraded(to_board(board), threshold, np.uint64(exception), False)) == seen
     rng = np.random.default_rng(5)
     for _ in range(300):
         cells = as_board(rng.integers(0, 18, (4, 4)) * (rng.random((4, 4)) < 0.8))
@@ -172,20 +170,37 @@ def test_downgrading_halves_the_tiles_above_the_largest_missing_one() -> None:
         for limit in (2, 32768, 32768 + 8192, 131072):
             present = sorted(set(game.cells(cells)) - {0})
             for exception in ([], [16, 14], present[-1:], present[1::2]):
-                found = downgraded(to_board(cells), np.uint64(limit), np.uint64(sum(2**level for level in exception)))
-                assert to_reference(rules, found) == reference.downgraded(cells, limit, exception)
+                tiles = np.uint64(sum(2**level for level in exception))
+                once = reference.downgraded(cells, limit, exception)
+                assert to_reference(rules, downgraded(to_board(cells), np.uint64(limit), tiles, False)) == once
+                while once != (again := reference.downgraded(once, limit, exception)):
+                    once = again
+                assert to_reference(rules, downgraded(to_board(cells), np.uint64(limit), tiles, True)) == once
 
 
-def test_downgrading_searches_the_smaller_board() -> None:
-    rules, network = make_rules(3, 3), random_network()
-    boards = spread_boards(3, 3, 60)
-    config = ExpectimaxConfig(plies=2, downgrade=(16,), downgrade_except=(16,))
+def test_downgrading_again_ends_below_the_tiles_of_the_threshold() -> None:
+    rules, board = make_rules(4, 4), ((15, 13, 0, 0), (1, 3, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0))
+    once, again = (downgraded(to_board(board), np.uint64(16384), np.uint64(0), repeats) for repeats in (False, True))
+    assert to_reference(rules, once)[0] == (14, 13, 0, 0)
+    assert to_reference(rules, again)[0] == (13, 12, 0, 0)
+
+
+@pytest.mark.parametrize(("tile", "exception", "times"), [(16, 4, 1), (4, 5, 5)])
+def test_downgrading_searches_the_smaller_board(tile: int, exception: int, times: int) -> None:
+    rules, network, rng = make_rules(3, 3), random_network(), np.random.default_rng(3)
+    boards = [
+        as_board(rng.integers(1, 7, (3, 3)) * (np.arange(9) < rng.integers(1, 9)).reshape(3, 3)) for _ in range(60)
+    ]
+    config = ExpectimaxConfig(plies=2, downgrade=(tile,), downgrade_except=(2**exception,), downgrade_repeats=times > 1)
     player = ExpectimaxPlayer(rules, network, config, threads=1)
     plain = ExpectimaxPlayer(rules, network, ExpectimaxConfig(plies=2), threads=1)
-    smaller = [reference.downgraded(board, 16, [4]) for board in boards]
-    without = [reference.downgraded(board, 16) for board in boards]
-    assert 5 < sum(map(operator.ne, boards, smaller)) < sum(map(operator.ne, boards, without))
-    np.testing.assert_array_equal(analyse(player, boards)[1], analyse(plain, smaller)[1])
+    steps = [boards]
+    for _ in range(times):
+        steps.append([reference.downgraded(board, tile, [exception]) for board in steps[-1]])
+    changed = [sum(map(operator.ne, *pair)) for pair in itertools.pairwise(steps)]
+    assert all(changed[:2])
+    assert changed[0] < sum(board != reference.downgraded(board, tile) for board in boards)
+    np.testing.assert_array_equal(analyse(player, boards)[1], analyse(plain, steps[-1])[1])
 
 
 def test_deeper_values_serve_on_request() -> None:
