@@ -125,7 +125,7 @@ def read_positions(path: Path, config: NTupleConfig) -> NDArray[np.uint64]:
         wanted = f"an array uint8 [N, {sides[0]}, {sides[1]}]"
         raise ValueError(f"{path} is not {wanted}; give a file of `muzero2048 positions` of this board")
     until = config.start.positions.until
-    if until and until in (tiles := config.rules_of_game.tiles) and cells.max() >= tiles.index(until):
+    if until and cells.max() >= config.rules_of_game.tiles.index(until):
         raise ValueError(f"{path} has boards with start.positions.until={until} or more; leave them out of the file")
     if cells.max() > largest_level(rules) or (cells > 0).all(axis=(1, 2)).any():
         raise ValueError(f"{path} has a board without an empty cell, or a tile that is too large; make it anew")
