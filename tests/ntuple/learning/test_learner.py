@@ -1,4 +1,5 @@
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,13 +23,14 @@ from tests.settings import configured
 from tests.slow import others_slow
 
 
-def _mean_of_the_best(truth: reference.Network, after: rules.Board) -> float:
-    """Return the sum over spawns of p max_a (r + V)."""
+def _mean_of_the_best(value_of: Callable[[rules.Board], float], after: rules.Board, until: float = math.inf) -> float:
+    """Return the sum over spawns of p max_a (r + V), where boards with a tile of level `until` count as 0."""
     total = 0.0
     for code, p in rules.chance_probabilities(after).items():
         board = rules.spawn(after, code)
         moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
-        total += float(p) * max((r + truth.value(a) for a, r in moves if a != board), default=0.0)
+        if max(rules.cells(board)) < until:
+            total += float(p) * max((r + value_of(a) for a, r in moves if a != board), default=0.0)
     return total
 
 
@@ -69,7 +71,7 @@ def test_learning_move_by_move_equals_the_reference(case: tuple[bool, float, str
         metrics = learner.advance()
         after, spawned = to_reference(game, last_afterstate(row)), to_reference(game, board_of(row))
         assert spawned in [rules.spawn(after, code) for code in rules.chance_probabilities(after)]
-        mean = _mean_of_the_best(truth, last) if method == "expected" and last else 0.0
+        mean = _mean_of_the_best(truth.value, last) if method == "expected" and last else 0.0
         if rules.is_over(board):
             update(last, mean, alpha)
             games += 1
@@ -118,20 +120,9 @@ def test_two_by_two_reaches_the_optimum(values: str) -> None:
     assert games.score.mean() == pytest.approx(66.964149, rel=0.01)
 
 
-def _until_16(after: rules.Board, value_of: Callable[[rules.Board], float]) -> float:
-    """Return the sum over spawns of p max_a (r + V), where boards with a tile of 16 count as 0."""
-    total = 0.0
-    for code, p in rules.chance_probabilities(after).items():
-        board = rules.spawn(after, code)
-        moves = [rules.afterstate(board, action) for action in rules.ACTIONS]
-        if max(rules.cells(board)) < 4:
-            total += float(p) * max((r + value_of(a) for a, r in moves if a != board), default=0.0)
-    return total
-
-
 @functools.cache
 def _optimum_until_16(after: rules.Board) -> float:
-    return _until_16(after, _optimum_until_16)
+    return _mean_of_the_best(_optimum_until_16, after, until=4)
 
 
 @functools.cache
@@ -164,7 +155,7 @@ def test_games_from_positions_end_with_a_tile(method: str, tmp_path: Path) -> No
     reports = learn(learner)
     game = make_rules(2, 2)
     for board in boards:  # the afterstate on which an episode begins does not learn: those that follow it do
-        learned = _until_16(board, lambda after: value(game, learner.network, after))
+        learned = _mean_of_the_best(lambda after: value(game, learner.network, after), board, until=4)
         assert learned == pytest.approx(_optimum_until_16(board), rel=0.01), board
     assert value(game, learner.network, ((4, 0), (1, 0))) == pytest.approx(0, abs=0.1)
     shares = [report["train/until_share"] for report in reports[len(reports) // 2 :]]

@@ -146,13 +146,15 @@ def test_positions_that_hold_the_tile_of_the_end_are_refused(tmp_path: Path) -> 
     boards = np.zeros((2, 4, 4), np.uint8)
     boards[1, 0, 0] = 15
     np.save(tmp_path / "boards.npy", boards)
-    for until, fits in ((65536, True), (32768, False), (16384, False)):
-        start = StartConfig("positions", positions=PositionsConfig(str(tmp_path / "boards.npy"), until))
-        if fits:
-            make_starts(NTupleConfig(start=start))
-            continue
+
+    def made(until: int) -> Starts:
+        positions = PositionsConfig(str(tmp_path / "boards.npy"), until)
+        return make_starts(NTupleConfig(start=StartConfig("positions", positions=positions)))
+
+    assert made(65536).until == 16
+    for until in (32768, 16384):
         with pytest.raises(ValueError, match=f"boards with start.positions.until={until} or more"):
-            make_starts(NTupleConfig(start=start))
+            made(until)
 
 
 @pytest.mark.parametrize(
