@@ -3,8 +3,8 @@
 The latent is one vector per cell, normalised.
 
     h        the embedding of the tile of each cell
-    phi      one network on lines of cells, shared by all lines and all four actions; the action selects the orientation
-             of the lines. The reward is read from its hidden units, summed over the lines
+    phi      one network on lines of cells, shared by all lines and all four actions (network.cells.shared_lines); the
+             action selects the orientation of the lines. The reward is read from its hidden units, summed over lines
     g        one network on the cells, shared by all cells; a code writes a vector of its own into every cell
              (code_input: dense), or one of C / N vectors into one cell (code_input: cell)
     f, psi   heads on one trunk that reads rows, columns, squares and rectangles of the latent (network.cells.shapes);
@@ -20,6 +20,7 @@ them. It knows no rule: all functions are learned by value equivalence and a con
 (losses.consistency). There is no reconstruction and no true afterstate, in contrast to the grounded model.
 """
 
+import itertools
 from typing import ClassVar
 
 import jax
@@ -43,7 +44,6 @@ from muzero2048.networks.board_lines import (
 from muzero2048.networks.trunks import Head, MLPBlock, make_norm, planes, value_initializers
 
 ENCODER_WIDTH, REWARD_WIDTH = 64, 128  # hidden units
-FARTHEST = 0.03  # weight, in the afterstate's loss, of the cell with the largest distance
 EXPLAINED = 0.5  # a vector with a smaller distance explains a chance event
 STATE, AFTERSTATE = 0, 1
 
@@ -98,6 +98,22 @@ class CellsTrunk(nnx.Module):
         return x
 
 
+class OwnLines(nnx.Module):
+    """A linear layer for each line l of each action a, y_l = W_{a,l} x_l + b_{a,l}."""
+
+    def __init__(self, inputs: int, outputs: int, lines: int, dtype: jnp.dtype, rngs: nnx.Rngs):
+        init = jax.nn.initializers.lecun_normal(batch_axis=(0, 1))
+        self.kernel = nnx.Param(init(rngs.params(), (4, lines, inputs, outputs)))
+        self.bias = nnx.Param(jnp.zeros((4, lines, outputs)))
+        self.dtype = dtype
+
+    def __call__(self, lines: Float[Array, "B L F"], action: Int[Array, "B"]) -> Float[Array, "B L G"]:
+        """Compute the lines of each board's action; those of the other three are computed and dropped."""
+        kernel = self.kernel[...].astype(self.dtype)
+        of_all = jnp.einsum("blf,alfg->balg", lines.astype(self.dtype), kernel)
+        return of_all[jnp.arange(len(lines)), action] + self.bias[...].astype(self.dtype)[action]
+
+
 class CellsModel(Model):
     """The functions on a latent float32[B, M, cell_width], with M = N, or N + 1 in a game with a context."""
 
@@ -121,8 +137,13 @@ class CellsModel(Model):
         self.embedding = nnx.Embed(self.tile_levels, width, rngs=rngs)
         context = width if config.more_inputs else 0
         self.norm = make_norm(width, network, rngs)
-        self.line_hidden = nnx.Linear(num_features(length, width), line_width, dtype=dtype, rngs=rngs)
-        self.line_out = nnx.Linear(line_width, length * width, dtype=dtype, rngs=rngs)
+        self.shared_lines, self.line_products = network.cells.shared_lines, network.cells.line_products
+        sizes = num_features(length, width) if self.line_products else length * width, line_width, length * width
+        if self.shared_lines:
+            layers = [nnx.Linear(*ends, dtype=dtype, rngs=rngs) for ends in itertools.pairwise(sizes)]
+        else:
+            layers = [OwnLines(*ends, length, dtype, rngs) for ends in itertools.pairwise(sizes)]
+        self.line_hidden, self.line_out = layers
         self.reward_hidden = nnx.Linear(line_width + context, REWARD_WIDTH, rngs=rngs)
         self.reward_head = nnx.Linear(
             REWARD_WIDTH, self.reward_codec.bins, rngs=rngs, **value_initializers(self.reward_codec, FIRST_REWARD)
@@ -153,6 +174,7 @@ class CellsModel(Model):
                 nnx.relu,
                 nnx.Linear(ENCODER_WIDTH, outputs, rngs=rngs),
             )
+        self.farthest_cell = network.cells.farthest_cell
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(
                 nnx.Linear(width, width, rngs=rngs), nnx.relu, nnx.Linear(width, width, rngs=rngs)
@@ -178,8 +200,10 @@ class CellsModel(Model):
         """phi: apply the line network to the lines along which the action slides; second output: reward logits."""
         state, context = self._split(state)
         lines = to_lines(state, action, self.board_shape)
-        hidden = nnx.relu(self.line_hidden(with_products(lines)))
-        change = self.line_out(hidden).reshape(lines.shape)
+        seen = with_products(lines) if self.line_products else lines.reshape(*lines.shape[:2], -1)
+        which = () if self.shared_lines else (action,)
+        hidden = nnx.relu(self.line_hidden(seen, *which))
+        change = self.line_out(hidden, *which).reshape(lines.shape)
         afterstate = self.norm(from_lines(lines + change, action, self.board_shape).astype(jnp.float32))
         gained = nnx.relu(self.reward_hidden(with_context(hidden.sum(axis=1).astype(jnp.float32), context)))
         return self._join(afterstate, context), self.reward_head(gained)
@@ -276,7 +300,7 @@ class CellsModel(Model):
     def afterstate_inconsistency(
         self, afterstate: Float[Array, "B M D"], true: Float[Array, "B M D"]
     ) -> Float[Array, "B"]:
-        """Compute the mean distance over the cells; the cell with the largest distance has a small weight.
+        """Compute the weighted mean distance over the cells; that with the largest one has farthest_cell.
 
         Usually this is the cell of the spawn. With its full weight phi learns to predict the most probable spawn, such
         as a 2 in the only empty cell. The distance at that cell is then small, and the code is that of another cell.
@@ -284,8 +308,8 @@ class CellsModel(Model):
         changes, has none.
         """
         distances = self._distances(*(self._split(x)[0] for x in (afterstate, true)))
-        others = jnp.sum(distances, axis=-1) - (1.0 - FARTHEST) * jnp.max(distances, axis=-1)
-        return others / (self.num_cells - 1 + FARTHEST)
+        others = jnp.sum(distances, axis=-1) - (1.0 - self.farthest_cell) * jnp.max(distances, axis=-1)
+        return others / (self.num_cells - 1 + self.farthest_cell)
 
     def _distances(self, predicted: Float[Array, "B M D"], true: Float[Array, "B M D"]) -> Float[Array, "B M"]:
         assert self.predictor is not None

@@ -47,6 +47,19 @@ class CellsConfig(Settings, prefix="network.cells"):
 
     cell_width: int = setting(32, "Length of the latent vector of one cell.", at_least=1, at_most=4096)
     line_width: int = setting(256, "Hidden units of phi on one line.", at_least=1, at_most=2**16)
+    line_products: bool = setting(
+        True, "phi reads the products of the pairs of cells of a line, which show whether two tiles are equal."
+    )
+    shared_lines: bool = setting(
+        True, "phi is one network for all lines and all four actions. false: each line of each action has its own."
+    )
+    farthest_cell: float = setting(
+        0.03,
+        "Weight of the cell with the largest distance in losses.afterstate_consistency, where the other cells have 1. "
+        "It usually is the cell of the spawn, which no afterstate can tell.",
+        at_least=0,
+        at_most=1,
+    )
     shapes: tuple[str, ...] = setting(("lines", "squares"), "What the trunk reads: lines, squares, rects (2x3 cells).")
     tuple_width: int = setting(64, "Units of the trunk for each line, square and rectangle.", at_least=1, at_most=2**16)
     tuple_layers: int = setting(

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 from reference import rules
 
-from muzero2048.models.cells import FIRST_REWARD, CellsModel
+from muzero2048.models.cells import FIRST_REWARD, CellsModel, OwnLines
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.models.make import make_model
 from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig, RewardConfig
@@ -25,14 +25,14 @@ KINDS = 2  # codes of each cell
 Shape = tuple[int, int]
 
 
-def config_of(shape: Shape, code_input: str = "cell", encoder: str = "learned") -> MuZeroConfig:
+def config_of(shape: Shape, code_input: str = "cell", encoder: str = "learned", **cells: float) -> MuZeroConfig:
     config = small_config("cells", *shape, chance=ChanceConfig(encoder, KINDS * shape[0] * shape[1]))
-    return dataclasses.replace(config, network=configured(config.network, cells={"code_input": code_input}))
+    return dataclasses.replace(config, network=configured(config.network, cells={"code_input": code_input, **cells}))
 
 
 @functools.cache
-def model_of(shape: Shape, code_input: str = "cell") -> CellsModel:
-    model = random_model(config_of(shape, code_input), seed=4)
+def model_of(shape: Shape, code_input: str = "cell", **cells: float) -> CellsModel:
+    model = random_model(config_of(shape, code_input, **cells), seed=4)
     assert isinstance(model, CellsModel)
     return model
 
@@ -58,8 +58,9 @@ def encode(model: CellsModel, *transition: jax.Array) -> jax.Array:
     return model.encode(Observed(*transition, spawn_code=transition[1]))
 
 
-def linear(layer: nnx.Linear, x: np.ndarray) -> np.ndarray:
-    return x @ np.asarray(layer.kernel[...], float) + np.asarray(layer.bias[...], float)
+def linear(layer: nnx.Linear | OwnLines, x: np.ndarray, *which: int) -> np.ndarray:
+    """Apply a linear layer, or the one of an action and a line."""
+    return x @ np.asarray(layer.kernel[...], float)[which] + np.asarray(layer.bias[...], float)[which]
 
 
 def with_products(cells: np.ndarray) -> np.ndarray:
@@ -75,22 +76,31 @@ def normalised(model: CellsModel, x: np.ndarray) -> np.ndarray:
     return unit * np.asarray(model.norm.scale[...], float) + np.asarray(model.norm.bias[...], float)
 
 
+@pytest.mark.parametrize("shared_lines", [True, False])
+@pytest.mark.parametrize("line_products", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_moves_equal_plain_python(shape: Shape) -> None:
-    """h embeds each tile; phi applies one network to every line, wall first; the reward reads the sum of its units."""
-    model, cells, action = model_of(shape), boards_of(shape), np.arange(8) % 4
+def test_moves_equal_plain_python(shape: Shape, line_products: bool, shared_lines: bool) -> None:
+    """h embeds each tile; phi applies one network to every line, wall first, or one of each action and line.
+
+    The reward reads the sum of its units.
+    """
+    model = model_of(shape, line_products=line_products, shared_lines=shared_lines)
+    cells, action = boards_of(shape), np.arange(8) % 4
     state, after, reward = (np.asarray(x, float) for x in move(model, cells, jnp.asarray(action)))
     embedding, size = np.asarray(model.embedding.embedding[...], float), max(shape)
     np.testing.assert_allclose(state, normalised(model, embedding[np.asarray(cells)]), rtol=1e-4, atol=1e-5)
     for board in range(8):
         moved, hidden = state[board].copy(), np.zeros(8)  # 8 units on each line
         lines = rules.lines(*shape, int(action[board]))
-        for line in [*lines, *[[]] * (size - len(lines))]:  # a missing line counts as a line of missing cells
+        # A missing line counts as a line of missing cells.
+        for place, line in enumerate([*lines, *[[]] * (size - len(lines))]):
+            which = () if shared_lines else (action[board], place)
             vectors = np.zeros((size, D))
             vectors[: len(line)] = state[board, line]
-            units = np.maximum(linear(model.line_hidden, with_products(vectors)), 0.0)
+            seen = with_products(vectors) if line_products else vectors.ravel()
+            units = np.maximum(linear(model.line_hidden, seen, *which), 0.0)
             hidden += units
-            moved[line] += linear(model.line_out, units).reshape(size, D)[: len(line)]
+            moved[line] += linear(model.line_out, units, *which).reshape(size, D)[: len(line)]
         np.testing.assert_allclose(after[board], normalised(model, moved), rtol=1e-3, atol=1e-4)
         gained = np.maximum(linear(model.reward_hidden, hidden), 0.0)
         np.testing.assert_allclose(reward[board], linear(model.reward_head, gained), rtol=1e-3, atol=1e-3)
@@ -247,12 +257,15 @@ def test_a_shape_that_does_not_fit_the_board_is_left_out() -> None:
         assert model.trunk.shapes == kept
 
 
-def test_consistency_by_hand() -> None:
+@pytest.mark.parametrize("weight", [None, 0.5])
+def test_consistency_by_hand(weight: float | None) -> None:
     """The loss is the mean over the cells of 1 - cos(q(x), x'), with q two layers on each cell.
 
-    That of afterstates is a weighted mean: the cell of the largest distance has 0.03 of the weight of the others.
+    That of afterstates is a weighted mean: the cell of the largest distance has 0.03 of the weight of the others, or
+    network.cells.farthest_cell.
     """
-    config = dataclasses.replace(config_of((2, 3)), losses=LossWeights(consistency=1.0))
+    cells = {} if weight is None else {"farthest_cell": weight}
+    config = dataclasses.replace(config_of((2, 3), **cells), losses=LossWeights(consistency=1.0))
     model = random_model(config, seed=4)
     rng = np.random.default_rng(3)
     predicted, true = rng.normal(size=(2, 5, 6, D))
@@ -260,7 +273,8 @@ def test_consistency_by_hand() -> None:
     distances = distance(model, predicted, true)
     np.testing.assert_allclose(found, distances.mean(axis=-1), rtol=1e-4)
     ordered = np.sort(distances, axis=-1)
-    expected = (ordered[:, :-1].sum(axis=-1) + 0.03 * ordered[:, -1]) / 5.03
+    share = weight or 0.03
+    expected = (ordered[:, :-1].sum(axis=-1) + share * ordered[:, -1]) / (5.0 + share)
     found = model.afterstate_inconsistency(jnp.asarray(predicted, jnp.float32), jnp.asarray(true, jnp.float32))
     np.testing.assert_allclose(found, expected, rtol=1e-4)
     assert model_of((2, 3)).predictor is None  # without the loss there is no predictor to learn
