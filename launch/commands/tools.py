@@ -158,7 +158,7 @@ def _add_judge(commands: Parser) -> None:
 def _add_positions(commands: Parser) -> None:
     parser = commands.add_command(
         "positions",
-        later("launch.evaluation.records.positions", "write_positions", "files sums a_game seed out json"),
+        later("launch.evaluation.records.positions", "write_positions", "files sums a_game seed out raise_from json"),
         "choose positions of recorded games, from which a training can begin (ntuple.start.kind=positions)",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="game records (evaluate --records)")
@@ -172,6 +172,14 @@ def _add_positions(commands: Parser) -> None:
     )
     parser.add_argument(
         "--a-game", type=int, default=60, metavar="N", help="most positions of a game in a stage (default: 60)"
+    )
+    parser.add_argument(
+        "--raise-from",
+        type=int,
+        default=0,
+        metavar="TILE",
+        help="raise this tile and larger ones by one level, in 2048 to twice their size: boards of a later stage, from "
+        "games that do not reach it (default: none)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the draw (default: 0)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="an array of numpy, named FILE.npy")

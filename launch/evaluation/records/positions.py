@@ -3,6 +3,9 @@
 A learner seldom comes to the late states of a game, and a player with search often: from its games a network can learn
 them (`ntuple.start.kind=positions`). The file is an array uint8 [N, H, W] of levels in the format of numpy.
 
+Positions that no game at hand reaches are made of those that come one level before: with the tiles from `raise_from` on
+raised by one level, an order of 8192, 4096 and 2048 is one of 16384, 8192 and 4096.
+
 Shapes: `N` positions, `H, W` board.
 """
 
@@ -21,13 +24,20 @@ from launch.progress import progress_line
 
 
 def write_positions(
-    files: Sequence[Path], sums: Sequence[int], a_game: int, seed: int, out: Path, as_json: bool = False
+    files: Sequence[Path],
+    sums: Sequence[int],
+    a_game: int,
+    seed: int,
+    out: Path,
+    raise_from: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Write as many positions of each stage as the rarest one has, in random order, and print their number.
 
     Args:
-        sums: sums of the tiles, ascending; a stage is from one to below the next.
+        sums: sums of the tiles in the games, ascending; a stage is from one to below the next.
         a_game: most positions of a game in a stage.
+        raise_from: this tile and larger ones become the next tile of the game; 0: none.
 
     Raises:
         UserError: an argument is wrong, a file cannot be read or written, games are of several boards or of a game
@@ -50,10 +60,12 @@ def write_positions(
                 if not kind.is_its_board:
                     raise UserError(f"{path}: a board is not all of {kind.name}; give games of 2048 or 2584")
                 board = name
+                if raise_from and raise_from not in kind.tiles:
+                    raise UserError(f"--raise-from {raise_from} is no tile of {kind.name}; give one as {kind.tiles[8]}")
                 afters = spawned.afterstates.reshape(-1, rows, columns)
                 drawn = _draw(afters, np.array(kind.tiles)[afters].sum(axis=(1, 2)), sums, a_game, rng)
                 for parts, boards in zip(found, drawn, strict=True):
-                    parts.append(boards)
+                    parts.append(boards + (boards >= kind.tiles.index(raise_from)) if raise_from else boards)
     stages = [np.concatenate(parts) for parts in found]
     for (first, end), stage in zip(itertools.pairwise(sums), stages, strict=True):
         if not len(stage):

@@ -280,6 +280,13 @@ def test_positions_are_afterstates_of_the_games_equally_many_of_each_stage(name:
     write_positions(files[:1], sums, a_game=4, seed=1, out=tmp_path / "positions.npy")
     assert len(np.load(tmp_path / "positions.npy")) == 3 * 4
 
+    write_positions(files, sums, a_game=4, seed=1, out=tmp_path / "raised.npy", raise_from=game.tiles[3])
+    write_positions(files, sums, a_game=4, seed=1, out=tmp_path / "positions.npy")
+    boards = np.load(tmp_path / "positions.npy")
+    following = {0: 0, 1: 1, 2: 2, **{level: level + 1 for level in range(3, 12)}}
+    expected = [[[following[level] for level in line] for line in board] for board in boards.tolist()]
+    assert np.load(tmp_path / "raised.npy").tolist() == expected
+
 
 @pytest.mark.parametrize(
     ("name", "changes", "says"),
@@ -288,6 +295,7 @@ def test_positions_are_afterstates_of_the_games_equally_many_of_each_stage(name:
         ("2048", {"sums": (30, 8)}, "--sums 30 8: give two or more"),
         ("2048", {"sums": (8, 30, 2**16, 2**17)}, "no game has a board with a sum of tiles from 65536 to below 131072"),
         ("2048", {"a_game": 0}, "--a-game is 0"),
+        ("2048", {"raise_from": 12}, "--raise-from 12 is no tile of 2048; give one as 256"),
         ("2048", {"out": Path("positions")}, "whose name ends with .npy"),
         ("2048", {"out": Path("none/positions.npy")}, "cannot write none/positions.npy"),
         ("threes", {}, "a board is not all of threes; give games of 2048 or 2584"),
