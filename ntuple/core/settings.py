@@ -252,8 +252,9 @@ def applies(condition: str, settings: Any) -> bool:
 
 
 def full_condition(condition: str, prefix: str) -> str:
-    """Return a condition with `prefix` before each key."""
-    return " or ".join(prefix + clause for clause in condition.split(" or "))
+    """Return a condition with `prefix` before each key; an empty list is []."""
+    clauses = [clause + "[]" if clause.endswith("=") else clause for clause in condition.split(" or ")]
+    return " or ".join(prefix + clause for clause in clauses)
 
 
 def without_effect(settings: Any, prefix: str = "") -> dict[str, str]:

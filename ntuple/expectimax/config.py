@@ -8,6 +8,7 @@ from ntuple.endgames.config import EndgamesConfig
 
 MOST_PLIES = 16
 MOST_CELLS = 16
+DOWNGRADES = "search.downgrade!="  # condition under which keys have an effect
 DOWNGRADED_TILES = {2**level for level in range(1, 18)}
 LEAST_BITS, MOST_BITS = 4, 28  # range of log2 of the entries of a transposition table: 16 to 268 million entries
 MOST_WEIGHT = 1e6  # of a hand-made feature; a value is single precision
@@ -67,9 +68,12 @@ class ExpectimaxConfig(EndgamesConfig, prefix="search"):
         (),
         "No tile-downgrading of boards that hold all these tiles and none above the largest of them, such as "
         "[16384, 8192]: for a stage of the network that is trained there.",
+        only_if=DOWNGRADES,
     )
     downgrade_repeats: bool = setting(
-        False, "Downgrade a downgraded board again while it has tiles of `downgrade`; false: once, as published."
+        False,
+        "Downgrade a downgraded board again while it has tiles of `downgrade`; false: once, as published.",
+        only_if=DOWNGRADES,
     )
     leaf_bits: int = setting(
         12, "log2 of the leaves that a thread remembers, 12 bytes each.", at_least=LEAST_BITS, at_most=MOST_BITS

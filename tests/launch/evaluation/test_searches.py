@@ -193,6 +193,10 @@ def test_an_option_without_effect_is_named(capsys):
         assert capsys.readouterr().err == (
             "warning: search.value_scale = 50.0 has no effect: it needs search.normalization=fixed\n"
         )
+    resolve(NTUPLE, SearchOptions("expectimax", overrides=("search.downgrade_repeats=true",)), HERE)
+    assert capsys.readouterr().err == (
+        "warning: search.downgrade_repeats = True has no effect: it needs search.downgrade!=[]\n"
+    )
 
 
 def _evaluate(capsys, *words: str) -> dict:
