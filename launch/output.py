@@ -8,6 +8,8 @@ from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from typing import Any, TextIO
 
+from pydantic_core import to_jsonable_python
+
 _RESULTS: ContextVar[TextIO | None] = ContextVar("_RESULTS", default=None)
 
 
@@ -27,6 +29,7 @@ def is_json_alone() -> bool:
     return _RESULTS.get() is not None
 
 
-def print_json(result: Any, allow_nan: bool = True) -> None:
-    """Print a result as one line of JSON; ValueError for NaN and infinity if they are not allowed."""
-    print(json.dumps(result, allow_nan=allow_nan), file=_RESULTS.get(), flush=True)
+def print_json(result: Any) -> None:
+    """Print a result as one line of JSON; NaN and infinity, which JSON has not, are null."""
+    plain = to_jsonable_python(result, inf_nan_mode="null")
+    print(json.dumps(plain, allow_nan=False), file=_RESULTS.get(), flush=True)

@@ -131,7 +131,8 @@ def _against(arguments: argparse.Namespace) -> "AgainstOptions | None":
     from launch.evaluation.against import AgainstOptions
 
     if arguments.against is not None:
-        return AgainstOptions(arguments.against, arguments.adversary, arguments.adversary_plies or 1)
+        plies = 1 if arguments.adversary_plies is None else arguments.adversary_plies
+        return AgainstOptions(arguments.against, arguments.adversary, plies)
     for option, value in (("--adversary", arguments.adversary), ("--adversary-plies", arguments.adversary_plies)):
         if value is not None:
             raise UserError(f"{option} {value} is of an opponent; add --against adversary")

@@ -129,6 +129,8 @@ def join(learner: str) -> Processes:
     """Join the processes that the environment variables describe (docs/scale.md)."""
     source = next((name for name in COUNTS if name in os.environ), NUM_PROCESSES)
     count = _number(source, "1")
+    if count < 1:
+        raise UserError(f"{source} is {count}; set it to the number of processes, or leave it out")
     if count == 1:
         return Processes()
     if not registry.spec_of(learner).several_processes:

@@ -67,7 +67,7 @@ def run_endgame(request: Request) -> int:
     if position is not None:
         record["position"] = _position(table, position)
     if request.as_json:
-        print_json(record, allow_nan=False)
+        print_json(record)
     return 0
 
 

@@ -73,7 +73,7 @@ def run_solve(request: Request) -> None:
     if asked is not None:
         record["position"] = _position(solution, asked)
     if request.as_json:
-        print_json(record, allow_nan=False)
+        print_json(record)
 
 
 @checked

@@ -85,6 +85,7 @@ def test_the_leaderboard_leaves_them_out(
         ("random --against chance --adversary heuristic", "--against chance: the game itself; leave it out"),
         ("random --against adversary", "random has no n-tuple values for an adversary; give --adversary"),
         ("RUN --against minimax --adversary-plies 9", "--adversary-plies 9; give 1 to 8"),
+        ("RUN --against minimax --adversary-plies 0", "--adversary-plies 0; give 1 to 8"),
         ("RUN --adversary heuristic", "--adversary heuristic is of an opponent; add --against adversary"),
         ("random --against minimax --adversary RUN", "--adversary RUN is of 2x3, and random plays 4x4; give one of it"),
         ("RUN --against minimax --snapshots", "--snapshots plays the game itself; leave out --against"),

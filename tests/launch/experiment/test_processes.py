@@ -181,6 +181,7 @@ def test_processes_that_are_not_all_started_say_so(toy_yaml: Path) -> None:
         ({"JAX_NUM_PROCESSES": "2"}, "ntuple", "the learner 'ntuple' trains in one process; set JAX_NUM_PROCESSES=1"),
         ({"SLURM_STEP_NUM_TASKS": "4"}, "deep_td", "SLURM_STEP_NUM_TASKS is 4, but the learner 'deep_td' trains in"),
         ({"JAX_NUM_PROCESSES": "two"}, "muzero", "JAX_NUM_PROCESSES is 'two'; set it to a number"),
+        ({"JAX_NUM_PROCESSES": "0"}, "muzero", "JAX_NUM_PROCESSES is 0; set it to the number of processes"),
         ({"JAX_NUM_PROCESSES": "2"}, "muzero", "JAX_COORDINATOR_ADDRESS is not set; give host:port of the first"),
         (
             {"JAX_NUM_PROCESSES": "2", "JAX_COORDINATOR_ADDRESS": "a"},

@@ -55,6 +55,7 @@ def test_values_beside_exact_values(run: str, last_json):
     assert first["gain"] + first["interval"] < first["exact"]  # of better play than this one
     without = last_json(*words[:-2])["values"]  # the same games again
     assert without["correlation"] == found["correlation"]
+    assert without["exact_correlation"] is None
     assert without["tables"]["tenth"][3]["gain"] == found["tables"]["tenth"][3]["gain"]
 
 

@@ -1,0 +1,13 @@
+"""Tests of the standard output of commands."""
+
+import json
+import math
+
+from launch.output import print_json
+
+
+def test_numbers_that_json_has_not_are_null(capsys):
+    print_json({"mean": 1.5, "of": [math.nan, math.inf, 3], "none": None, "tile": {2048: 0.5}})
+    text = capsys.readouterr().out
+    assert text == '{"mean": 1.5, "of": [null, null, 3], "none": null, "tile": {"2048": 0.5}}\n'
+    json.loads(text, parse_constant=lambda word: 1 / 0)
