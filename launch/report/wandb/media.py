@@ -1,6 +1,7 @@
 """What wandb shows beside curves: the largest tiles of an evaluation, a picture of a game, the config as a table."""
 
 import dataclasses
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from launch.experiment.experiment import Experiment
 from launch.experiment.metrics import TILES, Row
 from launch.train.game_picture import picture_file
 
+REACH = "eval/reach_"
 MEDIA = "media"
 LARGEST_TILES = f"{MEDIA}/log2_largest_tile"  # histogram over the games of an evaluation
 GAME = f"{MEDIA}/game"  # picture of one game
@@ -25,9 +27,10 @@ def with_media(folder: Path, row: Row) -> dict[str, Any]:
 
     | key | content |
     |---|---|
-    | `media/log2_largest_tile` | histogram: games with the largest tile 2^k in the bin k to k + 1; 10: below 2048 |
+    | `media/log2_largest_tile` | histogram by log2 of the largest tile; its bins begin at the goals of the game |
     | `media/game` | the picture that `run.picture` has drawn |
 
+    The first bin, of width 1, has the games below the first goal, in 2048 from 10 on those below 2048.
     Both come from the run folder alone, so an upload by `wandb sync` has them too.
     """
     if "eval/games" not in row:
@@ -35,9 +38,11 @@ def with_media(folder: Path, row: Row) -> dict[str, Any]:
     import wandb
 
     media: dict[str, Any] = {}
+    goals = _goals(row)
     counts = tile_counts(row)
     if any(counts[1:]):
-        edges = TILES[0].bit_length() - 2 + np.arange(len(counts) + 1)
+        inner = np.log2(goals)
+        edges = [inner[0] - 1, *inner, inner[-1] + 1]
         media[LARGEST_TILES] = wandb.Histogram(np_histogram=(np.array(counts), edges))
     file = picture_file(folder, int(row["env_steps"]))
     if file.is_file():
@@ -46,9 +51,15 @@ def with_media(folder: Path, row: Row) -> dict[str, Any]:
 
 
 def tile_counts(row: Row) -> list[int]:
-    """Return how many games of an evaluation have a largest tile below 2048, of 2048, of 4096, ..."""
-    reached = [1.0, *(row.get(f"eval/reach_{tile}", 0.0) for tile in TILES), 0.0]
+    """Return how many games of an evaluation have a largest tile below the first goal, of it, of the next one, ..."""
+    reached = [1.0, *(row.get(f"{REACH}{tile}", 0.0) for tile in _goals(row)), 0.0]
     return [round(row["eval/games"] * (here - next_)) for here, next_ in pairwise(reached)]
+
+
+def _goals(row: Row) -> Sequence[int]:
+    """Return the tiles whose rates a row has; all those of 2048 if they are of 2048, or if it has none."""
+    tiles = {int(key.removeprefix(REACH)) for key in row if key.startswith(REACH)}
+    return TILES if tiles <= {*TILES} else sorted(tiles)
 
 
 def config_table(experiment: Experiment) -> str:

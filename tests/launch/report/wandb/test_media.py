@@ -25,6 +25,14 @@ def test_games_by_their_largest_tile():
     np.testing.assert_array_equal(histogram.bins, np.arange(10, 19))  # 2048 is 2^11: the second bin
 
 
+def test_games_of_threes_by_their_largest_tile():
+    reach = {384: 1.0, 768: 0.9, 1536: 0.5, 3072: 0.025, 6144: 0.0}
+    row = EVALUATION | {f"eval/reach_{tile}": rate for tile, rate in reach.items()}
+    histogram = with_media(Path("none"), row)["media/log2_largest_tile"]
+    assert list(histogram.histogram) == [0, 4, 16, 19, 1, 0]
+    np.testing.assert_allclose(histogram.bins, np.log2([192, 384, 768, 1536, 3072, 6144, 12288]))
+
+
 def test_rows_without_a_large_tile_or_without_an_evaluation_have_no_media(tmp_path: Path):
     assert with_media(tmp_path, EVALUATION) == EVALUATION  # a small board
     row = {"env_steps": 10, "train/reach_2048": 1.0}
