@@ -42,7 +42,7 @@ def with_media(folder: Path, row: Row) -> dict[str, Any]:
     counts = tile_counts(row)
     if any(counts[1:]):
         inner = np.log2(goals)
-        edges = [inner[0] - 1, *inner, inner[-1] + 1]
+        edges = np.array([inner[0] - 1, *inner, inner[-1] + 1])
         media[LARGEST_TILES] = wandb.Histogram(np_histogram=(np.array(counts), edges))
     file = picture_file(folder, int(row["env_steps"]))
     if file.is_file():
