@@ -8,8 +8,6 @@ from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from typing import Any, TextIO
 
-from pydantic_core import to_jsonable_python
-
 _RESULTS: ContextVar[TextIO | None] = ContextVar("_RESULTS", default=None)
 
 
@@ -31,5 +29,7 @@ def is_json_alone() -> bool:
 
 def print_json(result: Any) -> None:
     """Print a result as one line of JSON; NaN and infinity, which JSON has not, are null."""
+    from pydantic_core import to_jsonable_python  # most commands start without it
+
     plain = to_jsonable_python(result, inf_nan_mode="null")
     print(json.dumps(plain, allow_nan=False), file=_RESULTS.get(), flush=True)
