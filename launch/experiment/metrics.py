@@ -29,6 +29,7 @@ AXES = (
 )
 
 TILES = GAME_2048.goals  # of 2048; other games have others
+REACH = "eval/reach_"  # and a tile: the share of games that reached it
 
 TRAINING = (
     Metric("train/score_mean", "points", "mean score of the games finished since the last report"),
@@ -173,7 +174,7 @@ EVALUATION = (
     Metric("eval/value_bias", "points", "mean of value of the move - return, at one random position of each game"),
     Metric("eval/value_return_mean", "points", "mean discounted return at these positions"),
     Metric("eval/value_correlation", "1", "of value and return at these positions; left out if one is constant"),
-    *(Metric(f"eval/reach_{tile}", "fraction", f"games that reached the tile {tile}") for tile in GOALS),
+    *(Metric(f"{REACH}{tile}", "fraction", f"games that reached the tile {tile}") for tile in GOALS),
 )
 
 PROBES = (

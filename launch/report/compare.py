@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launch.errors import UserError, warn
+from launch.experiment.metrics import REACH
 from launch.report.comparison import Comparison, make_comparison
-from launch.report.curves import REACH, SCORE
+from launch.report.curves import SCORE
 from launch.report.export import csv_files
 from launch.report.figures import PlotLine, draw, draw_scores, draw_tiles, line_of
 from launch.report.finals import Group, Result

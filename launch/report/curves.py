@@ -16,12 +16,12 @@ from scipy.stats import trim_mean
 
 from launch.errors import warn
 from launch.evaluation.intervals import student_band, student_band_of_rates, wilson_band
+from launch.experiment.metrics import REACH
 from launch.experiment.plain_values import value_text
 from launch.quantities import counted
 from launch.report.runs import X_AXES, Run
 
 SCORE, LOW, HIGH, GAMES = "eval/score_mean", "eval/score_low", "eval/score_high", "eval/games"
-REACH = "eval/reach_"
 BAND_OF_GAMES = (LOW, HIGH)  # metrics that are the band of SCORE, not curves
 FEWEST_SEEDS = 3  # with a band: the interval of two seeds is many times as wide as their distance
 RESAMPLES = 400  # of the seeds, for a band of the interquartile mean

@@ -65,13 +65,15 @@ def write_positions(
                 afters = spawned.afterstates.reshape(-1, rows, columns)
                 drawn = _draw(afters, np.array(kind.tiles)[afters].sum(axis=(1, 2)), sums, a_game, rng)
                 for parts, boards in zip(found, drawn, strict=True):
-                    parts.append(boards + (boards >= kind.tiles.index(raise_from)) if raise_from else boards)
+                    parts.append(boards)
     stages = [np.concatenate(parts) for parts in found]
     for (first, end), stage in zip(itertools.pairwise(sums), stages, strict=True):
         if not len(stage):
             raise UserError(f"no game has a board with a sum of tiles from {first} to below {end}; leave out {end}")
     count = min(map(len, stages))
     chosen = np.concatenate([rng.permutation(stage)[:count] for stage in stages])
+    if raise_from:
+        chosen += chosen >= kind.tiles.index(raise_from)
     try:
         np.save(out, rng.permutation(chosen))
     except OSError as error:

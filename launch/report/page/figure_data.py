@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from launch.experiment.metrics import REGISTRY
+from launch.experiment.metrics import REACH, REGISTRY
 from launch.report.comparison import Comparison
-from launch.report.curves import REACH, SCORE, Band, Curve, Points, key_label
+from launch.report.curves import SCORE, Band, Curve, Points, key_label
 from launch.report.figures import AXIS_LABELS
 from launch.report.runs import X_AXES
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from launch.experiment.describe import values_by_key
 from launch.experiment.experiment import Experiment
-from launch.experiment.metrics import TILES, Row
+from launch.experiment.metrics import REACH, TILES, Row
 from launch.train.game_picture import picture_file
 
-REACH = "eval/reach_"
 MEDIA = "media"
 LARGEST_TILES = f"{MEDIA}/log2_largest_tile"  # histogram over the games of an evaluation
 GAME = f"{MEDIA}/game"  # picture of one game
@@ -38,10 +37,9 @@ def with_media(folder: Path, row: Row) -> dict[str, Any]:
     import wandb
 
     media: dict[str, Any] = {}
-    goals = _goals(row)
     counts = tile_counts(row)
     if any(counts[1:]):
-        inner = np.log2(goals)
+        inner = np.log2(_goals(row))
         edges = np.array([inner[0] - 1, *inner, inner[-1] + 1])
         media[LARGEST_TILES] = wandb.Histogram(np_histogram=(np.array(counts), edges))
     file = picture_file(folder, int(row["env_steps"]))
