@@ -68,24 +68,6 @@ def view_cells(views: Symmetries, view: Int[Array, "*#B"], cells: UInt8[Array, "
     return jnp.concatenate([turned, cells[..., num_cells:]], axis=-1) if cells.shape[-1] > num_cells else turned
 
 
-def canonical_views(views: Symmetries, cells: UInt8[Array, "*B O"]) -> Int[Array, "*B"]:
-    """Return the view of each board with the largest sum_i 2^level_i 0.9^i over its cells i, in reading order.
-
-    So all views of a board have the same canonical view. Its largest tiles are in the first row, from the left on, if
-    the board allows it; they decide, so the view changes seldom from move to move.
-    """
-    num_cells = views.cell_to.shape[1]
-    weights = (0.9 ** np.arange(num_cells)).astype(np.float32)[views.cell_to]  # of each cell, where a view puts it
-    tiles = jnp.exp2(cells[..., :num_cells].astype(jnp.float32))
-    sums = jnp.einsum("...n,vn->...v", tiles, jnp.asarray(weights), precision="highest")
-    return jnp.argmax(sums, axis=-1).astype(jnp.int32)
-
-
-def canonical_cells(views: Symmetries, cells: UInt8[Array, "*B O"]) -> UInt8[Array, "*B O"]:
-    """Transform each board or observation into its canonical view."""
-    return view_cells(views, canonical_views(views, cells), cells)
-
-
 def view_actions(views: Symmetries, view: Int[Array, "B"], actions: Int[Array, "B K"]) -> Int[Array, "B K"]:
     """Transform actions."""
     return jnp.take_along_axis(jnp.asarray(views.action_to)[view], actions, axis=-1)

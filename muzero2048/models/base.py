@@ -54,8 +54,6 @@ class Model(nnx.Module):
 
     # True if the dynamics learn from reconstruction only: value, policy and chance losses stop at the latent.
     grounded = False
-    # True if it knows boards in their canonical view alone (search/canonical.py).
-    canonical = False
     # Part (as in the metrics) -> names of its parameters; some exist only with certain configs.
     parts: ClassVar[Mapping[str, tuple[str, ...]]]
     # The n-tuple network in the value of a grounded model, if any.
@@ -69,7 +67,6 @@ class Model(nnx.Module):
         self.tile_levels = config.board_network.tile_levels
         self.codes, self.spawn_codes = config.chance.codes, config.spawn_codes
         self.chance_encoder = CHANCE_ENCODERS[config.chance.encoder]
-        self.canonical = config.canonical
 
     def representation(self, cells: UInt8[Array, "B O"]) -> State:
         """h: return the latent state of observations (muzero2048/game/env.py); in 2048 of boards of O = N cells."""

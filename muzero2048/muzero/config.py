@@ -111,11 +111,6 @@ class MuZeroConfig(TrainingConfig):
         "run.begin_from, replay.capacity: updates on the first moves of games alone would spoil a trained network.",
         at_least=0,
     )
-    canonical: bool = setting(
-        False,
-        "Learn and search every board in one of its symmetric views, the same for all eight "
-        "(muzero2048/search/canonical.py); `symmetry` then has no effect.",
-    )
     chance: ChanceConfig = group(ChanceConfig)
     search: SearchConfig = group(SearchConfig)
     reward: RewardConfig = group(RewardConfig, only_if=f"{LATENT} or {CELLS}")
@@ -127,8 +122,6 @@ class MuZeroConfig(TrainingConfig):
             self.losses.refuse("consistency", "0: network.model=grounded uses losses.reconstruction instead")
         if self.network.model == "grounded" and self.game != GAME_2048.name:
             self.network.refuse("model", "latent or cells: the grounded model merges equal tiles, as 2048 does")
-        if self.canonical and self.network.model == "grounded":
-            self.refuse("canonical", "false: network.model=grounded shares its dynamics and tables between the views")
         CHANCE_ENCODERS[self.chance.encoder].check(self)
         cells = self.rows * self.columns
         by_cell = self.network.model == "cells" and self.network.cells.code_input == "cell"

@@ -12,7 +12,6 @@ import numpy as np
 from jax.sharding import NamedSharding
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from muzero2048.game.symmetry import canonical_cells, symmetries
 from muzero2048.models.base import Model
 from muzero2048.muzero.batches import Sequence
 from muzero2048.muzero.config import MuZeroConfig
@@ -37,8 +36,6 @@ def fresh_values(model: Model, sequence: Sequence, config: MuZeroConfig) -> Sequ
     returns, count = config.replay.fresh_returns, config.unroll_steps + 1
     batch, _, num_cells = sequence.cells.shape
     last = jnp.stack([sequence.cells[:, n : n + count] for n in returns], axis=1).reshape(-1, num_cells)
-    if config.canonical:
-        last = canonical_cells(symmetries(config.rows, config.columns), last)
     values = model.codec.decode(model.prediction(model.representation(last)).value_logits)
     values = values.reshape(batch, len(returns), count)
     total = jnp.zeros((batch, count))

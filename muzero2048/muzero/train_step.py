@@ -15,7 +15,7 @@ import optax
 from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from muzero2048.game.symmetry import canonical_views, symmetries
+from muzero2048.game.symmetry import symmetries
 from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
 from muzero2048.muzero.batches import Batch, Sequence, make_batch, view_sequence
@@ -108,7 +108,7 @@ def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[
 
 
 def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> tuple[Batch, Sample]:
-    """Sample sequences, give them fresh values, reanalyse a share, turn each into a view, make the batch."""
+    """Sample sequences, give them fresh values, reanalyse a share, turn each into a random view, make the batch."""
     config, game = setup.config, setup.config.board_game
     sample_key, search_key, view_key = jax.random.split(key, 3)
     sample = setup.replay.sample(sample_key, state.replay)
@@ -118,12 +118,9 @@ def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> 
         sequence = fresh_values(model, sequence, config)
     if config.replay.reanalysed:
         sequence = reanalyse(model, search_key, sequence, config, setup.shardings.cut)
-    if config.symmetry or config.canonical:
+    if config.symmetry:
         views = symmetries(config.rows, config.columns)
-        if config.canonical:
-            view = canonical_views(views, sequence.cells[:, 0])
-        else:
-            view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
+        view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
         sequence = view_sequence(views, view, sequence, game.num_spawn_codes // game.num_cells)
     return make_batch(game, sequence, config.discount)._replace(weight=sample.weight), sample
 

@@ -50,17 +50,6 @@ class Dynamics(Protocol):
         """Apply the chance event of the code to afterstates, and evaluate the states."""
 
 
-@runtime_checkable
-class Evaluator(Protocol):
-    """Values of true boards, for a search in the simulator."""
-
-    def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
-        """Return values in points and policy logits; the caller masks illegal actions and finished games."""
-
-    def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
-        """Return V(as) in points, without the reward of the move that leads from `board` to `afterstate`."""
-
-
 class Root(NamedTuple):
     """A batch of positions to plan from."""
 

@@ -1,6 +1,7 @@
 """The environments that a search can plan in: a learned model, or the game itself."""
 
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -8,18 +9,15 @@ from jaxtyping import Array, Bool, Float, Int
 
 from muzero2048.game.env import Board, BoardGame
 from muzero2048.models.base import Model, State
-from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Dynamics, Evaluator
-from muzero2048.search.canonical import CanonicalDynamics, CanonicalEvaluator
+from muzero2048.search.base import ILLEGAL, Afterstate, Decision, Dynamics
 from muzero2048.search.config import SearchConfig
 
 
 def make_dynamics(model: Model, game: BoardGame, config: SearchConfig) -> Dynamics:
     """Make the dynamics that `search.model` names."""
     if config.model == "simulator":
-        evaluator = NetworkEvaluator(model, game)
-        return SimulatorDynamics(game, CanonicalEvaluator(evaluator, game) if model.canonical else evaluator)
-    learned = LearnedDynamics(model, game)
-    return CanonicalDynamics(learned, game) if model.canonical else learned
+        return SimulatorDynamics(game, NetworkEvaluator(model, game))
+    return LearnedDynamics(model, game)
 
 
 class LearnedDynamics:
@@ -54,6 +52,17 @@ class LearnedDynamics:
     def _decide(self, state: State) -> Decision:
         prediction = self._model.prediction(state)
         return Decision(state, self._model.codec.decode(prediction.value_logits), prediction.policy_logits)
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """Values of true boards, for a search in the simulator."""
+
+    def states(self, board: Board, legal: Bool[Array, "B A"]) -> tuple[Float[Array, "B"], Float[Array, "B A"]]:
+        """Return values in points and policy logits; the caller masks illegal actions and finished games."""
+
+    def afterstates(self, board: Board, action: Int[Array, "B"], afterstate: Board) -> Float[Array, "B"]:
+        """Return V(as) in points, without the reward of the move that leads from `board` to `afterstate`."""
 
 
 class SimulatorDynamics:

@@ -19,7 +19,6 @@ from jax.scipy.special import xlogy
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from muzero2048.game.env import NUM_ACTIONS, Board, BoardGame, where
-from muzero2048.game.symmetry import canonical_cells, symmetries
 from muzero2048.models.base import Model, State
 from muzero2048.models.chance_encoders import Observed
 from muzero2048.search.dynamics import LearnedDynamics
@@ -52,8 +51,6 @@ def depth_errors(
     The boards have legal moves. The afterstates of the first `spawn_boards` boards are tried with all their spawns
     (chance and spawn_*). Returns the numbers of launch/experiment/metrics.py.
     """
-    if model.canonical:
-        board = game.from_observation(canonical_cells(symmetries(game.rows, game.columns), game.observe(board)))
     start = Unrolled(model.representation(game.observe(board)), board, ~game.is_over(board))
 
     def step(unrolled: Unrolled, key: PRNGKeyArray) -> tuple[Unrolled, dict[str, Array]]:

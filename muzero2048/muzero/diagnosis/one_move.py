@@ -23,7 +23,6 @@ from flax import nnx
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from muzero2048.game.env import NUM_ACTIONS, Board
-from muzero2048.game.symmetry import canonical_cells, symmetries
 from muzero2048.models.base import Model, State
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.selfplay import LATE_LEVEL
@@ -52,8 +51,6 @@ def diagnose(
     action that was played on each board.
     """
     game = config.board_game
-    if model.canonical:
-        cells = canonical_cells(symmetries(game.rows, game.columns), cells)
     board = game.from_observation(cells)
     legal = game.legal_actions(board)
     learned = _moves(model, config, "learned", board)

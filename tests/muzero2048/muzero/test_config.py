@@ -64,10 +64,6 @@ def test_a_long_return_is_longer() -> None:
             "replay.reanalyse is 0.5; give 0: with replay.fresh_steps a batch would have two kinds of targets",
         ),
         ({"optimistic_value": 2e5}, "optimistic_value is 200000.0; give 0 to 1785.*raise value.h_max"),
-        (
-            {"network": NetworkConfig(model="grounded"), "canonical": True},
-            "canonical is True; give false: network.model",
-        ),
         ({"network": NetworkConfig(model="grounded"), "losses": LossWeights(consistency=1.0)}, "losses.consistency"),
     ],
 )

@@ -12,7 +12,6 @@ import pytest
 from flax import nnx
 from reference import positions, rules
 
-from muzero2048.game.symmetry import canonical_cells, symmetries
 from muzero2048.models.make import make_model
 from muzero2048.muzero import train_step
 from muzero2048.muzero.batches import Batch
@@ -276,28 +275,6 @@ def test_each_sample_is_a_random_view(sampled: Sampled) -> None:
     assert counts.min() > 0
     assert counts.sum() > 20
     assert counts.max() < 0.35 * counts.sum()
-
-
-def test_each_sample_is_in_the_canonical_view_of_its_first_board(sampled: Sampled) -> None:
-    """So are the boards whose values end fresh returns; V of one that is not would be another."""
-    replay = dataclasses.replace(WITH_OPTIONS.replay, fresh_steps=2)
-    config = dataclasses.replace(WITH_OPTIONS, replay=replay, canonical=True)
-    views, setup = symmetries(2, 2), make_setup(config, None)
-    rng, average = np.random.default_rng(5), sampled.state.average
-    params = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape), x.dtype), average.params)
-    state = sampled.state._replace(average=average._replace(params=params))
-    batch, sample = jax.device_get(jax.jit(functools.partial(_sample_batch, setup, jax.random.key(7)))(state))
-    stored = jnp.asarray(sample.moves.cells)
-    np.testing.assert_array_equal(batch.cells[:, 0], canonical_cells(views, stored[:, 0]))
-    assert (batch.cells[:, 0] != stored[:, 0]).any()
-    model = nnx.merge(setup.graphdef, acting_params(state))
-    last = canonical_cells(views, stored[:, config.unroll_steps + 2])  # of the return of position K
-    values = model.codec.decode(model.prediction(model.representation(last)).value_logits)
-    done, reward = (x[:, config.unroll_steps :][:, :2] for x in (sample.moves.done, sample.moves.reward))
-    alive = ~sample.moves.done[:, : config.unroll_steps].any(axis=1) & ~done.any(axis=1)
-    expected = reward[:, 0] + config.discount * reward[:, 1] + config.discount**2 * np.asarray(values)
-    np.testing.assert_allclose(batch.value[alive, -1], expected[alive], rtol=1e-4)
-    assert np.std(values[alive]) > 1.0
 
 
 def test_the_weight_of_a_sample_reaches_the_loss(sampled: Sampled) -> None:
