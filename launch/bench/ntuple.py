@@ -26,7 +26,7 @@ from ntuple import NTupleConfig, NTupleLearner
 from ntuple.core.settings import list_text
 from ntuple.files.stored_network import StoredNetwork
 from ntuple.tables.file_order import read_field
-from ntuple.td.config import StepSizeConfig
+from ntuple.td.config import StepSizeConfig, TargetConfig
 
 PEER = "TDL2048+"
 PEER_VARIABLE = "TDL2048"
@@ -43,13 +43,15 @@ class UpdateRule(NamedTuple):
     v_init: float
     adaptive_fraction: float
     their_init: str  # suffix of the peer's network name
-    their_rate: str  # arguments of the peer's option -a
+    their_rate: str  # arguments of the peer's option -a; "": it is not measured
+    target: TargetConfig = TargetConfig()
 
 
 METHODS = {
     "TD(0)": UpdateRule(0.0, 0.0, "", "0.1 fixed"),
     "OTD(0)": UpdateRule(320_000.0, 0.0, "=320000/norm", "0.1 fixed"),
     "TC": UpdateRule(0.0, 1.0, "", "1.0 coherence"),
+    "delayed TC(0.5)": UpdateRule(0.0, 1.0, "", "", TargetConfig(method="delayed")),
 }
 Measure = Callable[[], float]  # returns moves per second
 
@@ -60,7 +62,7 @@ def bench(networks: tuple[str, ...] = NETWORKS, warm_moves: int = WARM_MOVES) ->
     for network, method in numbered([*itertools.product(networks, METHODS)], ", ".join):
         learner = warmed(network, METHODS[method], warm_moves)
         with tempfile.TemporaryDirectory() as folder:
-            rows += _rows(learner, method, peer, Path(folder))
+            rows += _rows(learner, method, peer if METHODS[method].their_rate else None, Path(folder))
     return rows
 
 
@@ -108,6 +110,7 @@ def warmed(network: str, rule: UpdateRule, moves: int) -> NTupleLearner:
         report_env_steps=moves,
         threads=max(THREADS),
         v_init=rule.v_init,
+        target=rule.target,
         step_size=StepSizeConfig(adaptive_fraction=rule.adaptive_fraction),
     )
     say(f"warming up by {moves:,} moves")

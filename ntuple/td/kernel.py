@@ -1,7 +1,7 @@
 """The kernel of training: a thread plays its games in turn and learns from them.
 
 While the thread works on one game, the table entries of its other games arrive from memory (ntuple.players.greedy). So
-do those of the afterstate to learn from: its row LEARN of the look-up is filled when its move is made.
+does what the step size rule keeps for the afterstate that learns next: its entries are found when a move is made.
 
 An opponent that places the tiles (ntuple.expectimax.opponent) reads the values that are learned: for each placement it
 finds the best of the four replies. So the values become those of play against it (Guei 2023, sec. 5.4.5).
@@ -16,7 +16,7 @@ from ntuple.core.games.definition import GOALS_IN_TRAINING
 from ntuple.expectimax.opponent import go_on_against
 from ntuple.expectimax.search_memory import Search
 from ntuple.game.any_game import AnyRules, goal
-from ntuple.game.bitboard import ZERO
+from ntuple.game.bitboard import ZERO, Board
 from ntuple.game.episode import (
     FIRST,
     IS_WHOLE,
@@ -46,11 +46,11 @@ from ntuple.players.greedy import (
 from ntuple.tables.entries import find_entries, prefetch_memory
 from ntuple.tables.network import Network
 from ntuple.td.exploration import Exploration, explore
-from ntuple.td.history import History, remember
+from ntuple.td.history import History, afterstate_at, remember
 from ntuple.td.mcts_target import TargetSearch, searched_move
 from ntuple.td.starts import Starts, begin_next, ends_at, watch
 from ntuple.td.step_sizes import StepSize
-from ntuple.td.targets import Learning, Target, learn_end, learn_forward, learn_found, rectify
+from ntuple.td.targets import Learning, Target, first_learned, learn_end, learn_forward, learn_found, rectify
 
 # Columns of the counts of a thread since the last report. WHOLE_GAMES, scores, lengths and tiles count only games that
 # began normally, ENDED those that ended with the tile of `start.positions.until`. COUNTS_SIZE is 128 bytes, so that two
@@ -206,21 +206,31 @@ def _go_on(
     game: int,
     move: ChosenMove,
 ) -> None:
-    """Make a move in a game, and store it or begin to load the entries of its afterstate."""
-    network, lookup, row = training.network, training.scratch.lookup, training.games[game]
-    moves = int(row[MOVES])
-    if starts is not None and moves > int(row[FIRST]):
+    """Make a move in a game, and store it if the target needs several."""
+    row = training.games[game]
+    moves, first = int(np.int64(row[MOVES])), int(np.int64(row[FIRST]))
+    if starts is not None and moves > first:
         watch(starts, row, move.after, move.reward)
     if history is None:
-        find_entries(training.rules, network, move.after, lookup, ROWS * game + LEARN)
-        if network.memory.size:
-            prefetch_memory(network, lookup, ROWS * game + LEARN)
+        _load_learned(training, game, move.after)
     else:
         remember(history, game, moves, move.after, with_placed(training.rules, row, move.reward))
+        learned = first_learned(training.method.target, moves)
+        if learned >= first:
+            _load_learned(training, game, afterstate_at(history, game, learned))
     if opponent is None:
         go_on(training.rules, row, move.after, np.uint64(move.reward))
     else:
         go_on_against(opponent, row, move.after, np.uint64(move.reward))
+
+
+@inline
+def _load_learned(training: Training, game: int, after: Board) -> None:
+    """Find the entries of the afterstate that learns next, and begin to load what the step size rule keeps for them."""
+    network, lookup, row = training.network, training.scratch.lookup, ROWS * game + LEARN
+    find_entries(training.rules, network, after, lookup, row)
+    if network.memory.size:
+        prefetch_memory(network, lookup, row)
 
 
 @kernel

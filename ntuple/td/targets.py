@@ -77,6 +77,16 @@ def history_length(target: Target, needs_games: bool) -> int:
     return 1 << (moves - 1).bit_length()
 
 
+@inline
+def first_learned(target: Target, last: int) -> int:
+    """Return the number of the afterstate that `learn_forward` updates first after move `last` + 1; -1 backward."""
+    if target.is_backward:
+        return -1
+    if target.method == N_STEP or target.method == LAMBDA_RETURN:
+        return last + 1 - target.steps
+    return last - target.horizon if target.method == DELAYED else last
+
+
 class Learning(NamedTuple):
     """Arguments that all functions below share."""
 

@@ -158,6 +158,10 @@ def test_rows_of_the_ntuple_benchmark(tmp_path: Path, monkeypatch: pytest.Monkey
         row = found.pop(name)
         assert row.unit == "moves/s"
         assert row.ratio == {"TDL2048+": pytest.approx(row.value / 3001)}
+    for threads in ("1 thread", "2 threads"):
+        row = found.pop(f"train 0123, delayed TC(0.5), {threads}")
+        assert row.value > 0
+        assert not row.ratio  # the peer has no such target
     assert not found
     calls = log.read_text()
     assert "-n 0123patt=320000/norm -a 0.1 fixed -t 2x" in calls

@@ -20,7 +20,7 @@ from ntuple.game.jit import kernel
 from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.file_order import read_field
-from ntuple.tables.network import make_network
+from ntuple.tables.network import VIEWS, make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.values import value_at
 from ntuple.td.config import StartConfig
@@ -40,6 +40,7 @@ from ntuple.td.targets import (
     TRACE,
     Learning,
     Target,
+    first_learned,
     history_length,
     learn_end,
     learn_forward,
@@ -64,6 +65,30 @@ def learn_episode(rules, learning, history, boards, rewards):
             learn_forward(rules, learning, history, 0, 0, t - 1, returned)
         remember(history, 0, t, after, rewards[t])
     learn_end(rules, learning, history, 0, 0, moves - 1, np.float32(0))
+
+
+@kernel
+def remember_move(history, move, after, reward):
+    remember(history, 0, move, after, reward)
+
+
+@kernel
+def find(rules, network, after, lookup):
+    find_entries(rules, network, after, lookup, 0)
+
+
+def entries_of(both: "Both", after: Board) -> set[int]:
+    """Return the numbers of the entries of an afterstate in the array of all weights."""
+    lookup = make_lookup(both.network, 1)
+    find(both.rules, both.network, after, lookup)
+    places = lookup.entries.reshape(len(both.network.tables), VIEWS)
+    return {int(start) + int(place) for start, row in zip(both.network.tables, places, strict=True) for place in row}
+
+
+def weights_that_change(both: "Both", update: Callable[[], None]) -> set[int]:
+    before = both.network.weights.copy()
+    update()
+    return set(np.flatnonzero(both.network.weights != before).tolist())
 
 
 def episodes(seed: int, count: int, shift: float = 0.0) -> list[list[reference.Move]]:
@@ -206,6 +231,26 @@ def test_values_below_0_are_rectified(name: str, rectified: int) -> None:
     assert not np.array_equal(both.network.weights, plain.network.weights)
     if rectified == RELU:
         assert both.counts[0] < plain.counts[0]
+
+
+@pytest.mark.parametrize("name", ["td", "5-step", "lambda-return", "trace", "delayed"])
+def test_the_afterstate_whose_entries_are_loaded_learns_first(name: str) -> None:
+    """`first_learned` says which afterstate `learn_forward` updates: with `trace` others follow, else it alone."""
+    aim, both, game = METHODS[name][0], Both(), episodes(5, 1)[0]
+    lookup, learns = make_lookup(both.network, 1), 0
+    learning = Learning(both.network, lookup, 0, aim, step_size(), both.counts)
+    history = make_history(1, 64)
+    for t, (board, reward) in enumerate(game):
+        remember_move(history, t, to_board(board), np.float32(reward))
+        changed = weights_that_change(both, lambda t=t: learn_forward(both.rules, learning, history, 0, 0, t, 99.0))
+        learned = first_learned(aim, t)
+        if learned < 0:
+            assert not changed
+            continue
+        learns += 1
+        entries = entries_of(both, to_board(game[learned][0]))
+        assert changed >= entries if name == "trace" else changed == entries
+    assert learns == len(game) - max(aim.steps - 1, aim.horizon if aim.method == DELAYED else 0)
 
 
 def test_the_history_holds_what_is_looked_back_on() -> None:
