@@ -188,7 +188,7 @@ class FamilyGame(BoardGame):
         """Return the probability of each level that can be placed."""
         levels = self.game.placed_levels
         if self.game.bag is None:
-            chances = jnp.asarray([float(_share(probability)) for _, probability in self.game.spawns], jnp.float32)
+            chances = jnp.asarray([float(share) for _, share in self.game.exact_spawns], jnp.float32)
             return jnp.broadcast_to(chances, (*afterstate[0].shape, len(levels)))
         hint, bonus = self._hint(afterstate), self._bonus_levels(afterstate, self.game.bag)
         by_level = []
@@ -274,8 +274,8 @@ class FamilyGame(BoardGame):
             number, below = jnp.zeros_like(bits), Fraction(0)
             levels = self.game.placed_levels
             level = jnp.full_like(bits, np.uint32(levels[0]))
-            for i, (_, probability) in enumerate(self.game.spawns[:-1]):
-                below += _share(probability)
+            for i, (_, share) in enumerate(self.game.exact_spawns[:-1]):
+                below += share
                 is_later = bits >= np.uint32(round(below * 2**32))
                 number = jnp.where(is_later, np.uint32(i + 1), number)
                 level = jnp.where(is_later, np.uint32(levels[i + 1]), level)
@@ -380,11 +380,6 @@ def make_board_game(name: str, rows: int, columns: int) -> BoardGame:
     """Return the game of a name; 2048 has an environment of its own, which is faster. ValueError if there is none."""
     game = find_game(name, rows, columns)
     return Game2048(rows, columns) if game is GAME_2048 else FamilyGame(game, rows, columns)
-
-
-def _share(probability: float) -> Fraction:
-    """Return a probability as `Game.events` reads it."""
-    return Fraction(probability).limit_denominator(1000)
 
 
 def _gather(table: np.ndarray, index: UInt32[Array, "*B"]) -> UInt32[Array, "*B"]:

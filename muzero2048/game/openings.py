@@ -64,9 +64,8 @@ def _first_tiles(game: Game) -> Iterator[tuple[Fraction, tuple[int, ...], Draw]]
     for _ in range(game.initial_tiles):
         following: dict[tuple[tuple[int, ...], Draw], Fraction] = defaultdict(Fraction)
         for (levels, (hint, bag)), before in positions.items():
-            placed = game.spawns if game.bag is None else ((hint, 1.0),)
-            for (level, probability), (chance, draw) in itertools.product(placed, _draws(game, bag)):
-                share = Fraction(probability).limit_denominator(1000)
+            placed = game.exact_spawns if game.bag is None else [(hint, Fraction(1))]
+            for (level, share), (chance, draw) in itertools.product(placed, _draws(game, bag)):
                 following[tuple(sorted((*levels, level))), draw] += before * share * chance
         positions = following
     for (levels, draw), chance in positions.items():

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Game, encode_draw
+from ntuple.core.games.definition import Game, encode_draw
 from ntuple.core.games.known import find_game
 from ntuple.core.opponents import OPPONENTS, Opponent
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 from ntuple.exact.positions import DRAW_AT, LEVELS, board_of, canonical, layer_of, rules_of
 from ntuple.exact.solution_file import GameSettings, read_solution, write_solution
 from ntuple.exact.solver import (

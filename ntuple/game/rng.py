@@ -11,7 +11,6 @@ from ntuple.core import rules
 from ntuple.game.jit import inline, kernel
 
 GAMMA, MIX_1, MIX_2 = np.uint64(rules.GAMMA), np.uint64(rules.MIX_1), np.uint64(rules.MIX_2)
-LOW_32 = np.uint64(0xFFFFFFFF)
 U27, U30, U31, U32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
-UP, RIGHT, DOWN, LEFT = range(4)
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
+
 MOST_LEVELS = 32  # boards have five bits a cell
 HINT_BITS = 3  # of hint and of each count of the bag, in a draw
 GOALS_IN_TRAINING = (0, 2, 4)  # numbers of the goals of a game whose shares a training reports
@@ -121,6 +122,11 @@ class Game:
     index_levels: int = 16
     levels_a_cell: int = 16  # by how many levels the largest tile may rise with one more cell; 16: not known
     most_analysed: int = 0  # level of the largest tile of a board that players analyse; 0: the last one
+
+    @property
+    def exact_spawns(self) -> list[tuple[int, Fraction]]:
+        """`spawns` with their exact probabilities, in thousandths at most."""
+        return [(level, Fraction(probability).limit_denominator(1000)) for level, probability in self.spawns]
 
     @property
     def largest_level(self) -> int:
@@ -264,8 +270,8 @@ class Game:
     def _placed(self, after: Afterstate) -> Iterator[tuple[Fraction, int]]:
         """Yield (chance, level) of the tile that is placed."""
         if self.bag is None:
-            for level, probability in self.spawns:
-                yield Fraction(probability).limit_denominator(1000), level
+            for level, share in self.exact_spawns:
+                yield share, level
         elif after.hint < self.bonus_hint:
             yield Fraction(1), after.hint
         else:

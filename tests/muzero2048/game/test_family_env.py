@@ -16,9 +16,10 @@ import scipy.stats
 from muzero2048.game.env import STEP_DRAWS, BoardGame, Game2048
 from muzero2048.game.family_env import FamilyGame
 from muzero2048.game.symmetry import symmetries, view_cells, view_spawn_codes
-from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Afterstate, Game, State
+from ntuple.core.games.definition import Afterstate, Game, State
 from ntuple.core.games.event_codes import event_of
 from ntuple.core.games.known import GAMES
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 from tests.slow import others_slow
 
 NAMES = sorted(GAMES)

@@ -8,11 +8,12 @@ from fractions import Fraction
 import pytest
 from reference import family, rules
 
-from ntuple.core.games.definition import DOWN, LEFT, RIGHT, UP, Afterstate, State
+from ntuple.core.games.definition import Afterstate, State
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.game_2584 import GAME_2584
 from ntuple.core.games.known import GAMES, find_game
 from ntuple.core.games.threes import LEVEL_OF, THREES, THREES_EASY, THREES_SMALL
+from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
 
 FULL = (4, 4, 4)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ntuple.core.games.definition import DOWN, RIGHT, UP
+from ntuple.core.rules import DOWN, RIGHT, UP
 from ntuple.exact.positions import rules_of
 from ntuple.exact.solution import Answer, Solution
 from ntuple.exact.solver import first_positions, solve
