@@ -23,7 +23,7 @@ from ntuple.tables.entries import Lookup, find_entries
 from ntuple.tables.network import Network
 from ntuple.tables.values import value_at
 from ntuple.td.kernel import ERROR_SUM, Training, count_game, explored
-from ntuple.td.targets import UNDECAYED, Learning, learn
+from ntuple.td.targets import Learning, learn_found
 
 AFTERSTATES, STATES, ACTIONS = range(3)
 KINDS = {"afterstate": AFTERSTATES, "state": STATES, "action": ACTIONS}
@@ -110,8 +110,7 @@ def learn_move(
     else:
         returned = move.reward + state_value(rules, network, spawned, lookup, row)
         find_entries(rules, network, board, lookup, row)
-    value = value_at(network, lookup, row)
-    learn(learning, value, returned - value, UNDECAYED)
+    learn_found(learning, returned)
 
 
 @kernel

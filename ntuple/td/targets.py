@@ -112,9 +112,9 @@ def value_of(rules: AnyRules, learning: Learning, after: Board) -> np.float32:
 
 
 @inline_once
-def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.float32) -> None:
+def _learn(learning: Learning, delta: np.float32, decay: np.float32) -> None:
     """Update the afterstate in the row of `learning` by an error; one in a frozen stage or that RELU excludes stays."""
-    if learning.target.rectified == RELU and value < 0:
+    if learning.target.rectified == RELU and value_at(learning.network, learning.lookup, learning.row) < 0:
         return
     if learning.lookup.bases[learning.row] < learning.network.frozen:
         return
@@ -126,14 +126,14 @@ def learn(learning: Learning, value: np.float32, delta: np.float32, decay: np.fl
 @inline_once
 def learn_found(learning: Learning, returned: np.float32) -> None:
     """Update the afterstate whose entries are in the row of `learning` towards a return, such as r + V of a move."""
-    value = value_at(learning.network, learning.lookup, learning.row)
-    learn(learning, value, returned - value, UNDECAYED)
+    _learn(learning, returned - value_at(learning.network, learning.lookup, learning.row), UNDECAYED)
 
 
 @kernel
 def _learn_error(rules: AnyRules, learning: Learning, after: Board, delta: np.float32, decay: np.float32) -> None:
     """Update an afterstate by an error."""
-    learn(learning, value_of(rules, learning, after), delta, decay)
+    find_entries(rules, learning.network, after, learning.lookup, learning.row)
+    _learn(learning, delta, decay)
 
 
 @kernel

@@ -20,7 +20,7 @@ from ntuple.game.jit import kernel
 from ntuple.players.greedy import make_scratch
 from ntuple.tables.entries import find_entries, make_lookup
 from ntuple.tables.file_order import read_field
-from ntuple.tables.network import VIEWS, make_network
+from ntuple.tables.network import make_network
 from ntuple.tables.patterns import parse_network
 from ntuple.tables.values import value_at
 from ntuple.td.config import StartConfig
@@ -46,7 +46,7 @@ from ntuple.td.targets import (
     learn_forward,
     rectify,
 )
-from tests.ntuple.drivers import step_size, to_board, value
+from tests.ntuple.drivers import entries, positions, step_size, to_board, value
 
 PATTERNS = "012,0134"
 V_INIT = 50.0
@@ -70,25 +70,6 @@ def learn_episode(rules, learning, history, boards, rewards):
 @kernel
 def remember_move(history, move, after, reward):
     remember(history, 0, move, after, reward)
-
-
-@kernel
-def find(rules, network, after, lookup):
-    find_entries(rules, network, after, lookup, 0)
-
-
-def entries_of(both: "Both", after: Board) -> set[int]:
-    """Return the numbers of the entries of an afterstate in the array of all weights."""
-    lookup = make_lookup(both.network, 1)
-    find(both.rules, both.network, after, lookup)
-    places = lookup.entries.reshape(len(both.network.tables), VIEWS)
-    return {int(start) + int(place) for start, row in zip(both.network.tables, places, strict=True) for place in row}
-
-
-def weights_that_change(both: "Both", update: Callable[[], None]) -> set[int]:
-    before = both.network.weights.copy()
-    update()
-    return set(np.flatnonzero(both.network.weights != before).tolist())
 
 
 def episodes(seed: int, count: int, shift: float = 0.0) -> list[list[reference.Move]]:
@@ -242,14 +223,16 @@ def test_the_afterstate_whose_entries_are_loaded_learns_first(name: str) -> None
     history = make_history(1, 64)
     for t, (board, reward) in enumerate(game):
         remember_move(history, t, to_board(board), np.float32(reward))
-        changed = weights_that_change(both, lambda t=t: learn_forward(both.rules, learning, history, 0, 0, t, 99.0))
+        before = read_field(both.network)
+        learn_forward(both.rules, learning, history, 0, 0, t, 99.0)
+        changed = set(np.flatnonzero(read_field(both.network) != before).tolist())
         learned = first_learned(aim, t)
         if learned < 0:
             assert not changed
             continue
         learns += 1
-        entries = entries_of(both, to_board(game[learned][0]))
-        assert changed >= entries if name == "trace" else changed == entries
+        of_learned = set(positions(both.network, entries(both.rules, both.network, game[learned][0]).entries))
+        assert changed >= of_learned if name == "trace" else changed == of_learned
     assert learns == len(game) - max(aim.steps - 1, aim.horizon if aim.method == DELAYED else 0)
 
 
