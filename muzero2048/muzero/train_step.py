@@ -21,13 +21,20 @@ from muzero2048.models.make import make_model
 from muzero2048.muzero.batches import Batch, Sequence, make_batch, view_sequence
 from muzero2048.muzero.config import MuZeroConfig
 from muzero2048.muzero.learner_state import Average, MuZeroState, acting_params, extend_average, state_shardings
-from muzero2048.muzero.losses import LossReport, unrolled_loss
+from muzero2048.muzero.losses import BatchSize, LossReport, PartialLoss, batch_size, loss_report, unrolled_loss
 from muzero2048.muzero.new_targets import fresh_values, reanalyse
 from muzero2048.muzero.selfplay import PlayStatistics, add_play, play_chunk
-from muzero2048.muzero.table_learning import Params, init_tables, learn_tables, model_is_right, with_tables
+from muzero2048.muzero.table_learning import (
+    Params,
+    Tables,
+    init_tables,
+    learn_tables,
+    model_is_right,
+    with_tables,
+)
 from muzero2048.search.base import Share
 from muzero2048.training.actor import ActorState, init_actor
-from muzero2048.training.devices import Devices, Shardings, make_shardings
+from muzero2048.training.devices import Devices, Shardings, make_shardings, sum_by_device
 from muzero2048.training.optimizer import make_optimizer
 from muzero2048.training.replay import Replay, Sample, make_replay
 from muzero2048.training.rounds import empty_report, run_rounds
@@ -81,12 +88,20 @@ def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[
     config, model = setup.config, functools.partial(nnx.merge, setup.graphdef)
     batch, sample = _sample_batch(setup, key, state)
 
-    def loss(params: Params) -> tuple[Array, tuple[LossReport, Array]]:
-        trained = model(with_tables(params, state.tables))
-        total, report = unrolled_loss(trained, batch, config)
-        return total, (report, value_error(trained, batch))
+    def learn(whole: tuple[Params, Tables | None, BatchSize], part: Batch) -> tuple[tuple[Params, PartialLoss], Array]:
+        params, tables, size = whole
 
-    gradients, (report, error) = jax.grad(loss, has_aux=True)(state.params)
+        def loss(params: Params) -> tuple[Array, tuple[PartialLoss, Array]]:
+            trained = model(with_tables(params, tables))
+            total, losses = unrolled_loss(trained, part, size, config)
+            return total, (losses, value_error(trained, part))
+
+        gradients, (losses, error) = jax.grad(loss, has_aux=True)(params)
+        return (gradients, losses), error
+
+    whole = state.params, state.tables, batch_size(batch)
+    (gradients, losses), error = sum_by_device(learn, setup.shardings.cut)(whole, batch)
+    report = loss_report(losses)
     norm = optax.tree.norm(gradients)
     before = model(with_tables(state.params, state.tables))
     # Because of `sound` the tables are written after everything that reads them here. Else XLA would copy them first.

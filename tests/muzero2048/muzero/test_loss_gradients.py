@@ -19,7 +19,7 @@ from muzero2048.models.base import AfterstatePrediction, Model, Prediction
 from muzero2048.models.chance_encoders import CHANCE_ENCODERS, Observed
 from muzero2048.muzero.batches import Batch
 from muzero2048.muzero.config import LossWeights
-from muzero2048.muzero.losses import unrolled_loss
+from muzero2048.muzero.losses import batch_size, unrolled_loss
 from tests.muzero2048.toy_model import small_config
 
 B, K, C = 4, 3, 5
@@ -107,7 +107,7 @@ def some_batch(moves: int = K) -> Batch:
 def gradient(batch: Batch, **weights: float) -> dict[str, np.ndarray]:
     """Return the gradient of the loss with some weights of its terms; the weights of all others are 0."""
     config = dataclasses.replace(CONFIG, losses=dataclasses.replace(NO_LOSS, **weights))
-    found = jax.jit(nnx.grad(lambda model: unrolled_loss(model, batch, config)[0]))(NumberModel())
+    found = jax.jit(nnx.grad(lambda model: unrolled_loss(model, batch, batch_size(batch), config)[0]))(NumberModel())
     return {name: np.asarray(found[name][...], float) for name in ("h", "p", "q", "d", "sigma", "e")}
 
 

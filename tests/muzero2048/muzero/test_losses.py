@@ -17,7 +17,7 @@ from muzero2048.models.chance_encoders import Observed, straight_through_code
 from muzero2048.models.latent import LatentModel
 from muzero2048.muzero.batches import Batch, Sequence, make_batch
 from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
-from muzero2048.muzero.losses import scale_gradient, unrolled_loss
+from muzero2048.muzero.losses import LossReport, batch_size, loss_report, scale_gradient, unrolled_loss
 from tests.muzero2048.toy_model import random_model, small_config
 
 SHAPE, B, K = (2, 3), 32, 2
@@ -49,18 +49,21 @@ def batch() -> Batch:
     return made
 
 
-jitted_loss = jax.jit(unrolled_loss, static_argnums=2)
+@functools.partial(jax.jit, static_argnums=2)
+def whole_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[jax.Array, LossReport]:
+    total, sums = unrolled_loss(model, batch, batch_size(batch), config)
+    return total, loss_report(sums)
 
 
 def loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[jax.Array, SimpleNamespace]:
     """Return the loss, and the numbers of its report by name."""
-    total, report = jitted_loss(model, batch, config)
+    total, report = whole_loss(model, batch, config)
     return total, SimpleNamespace(total=report.total, **report.losses, **report.diagnostics)
 
 
 @functools.partial(jax.jit, static_argnums=2)
 def gradient(model: Model, batch: Batch, config: MuZeroConfig) -> nnx.State:
-    return nnx.grad(lambda model: unrolled_loss(model, batch, config)[0])(model)
+    return nnx.grad(lambda model: whole_loss(model, batch, config)[0])(model)
 
 
 LEARNED, GROUNDED = small_config(), small_config("grounded")
