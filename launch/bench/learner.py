@@ -191,13 +191,14 @@ def timed(programs: Mapping[str, CompiledProgram], state: Any) -> dict[str, floa
 
 
 def measure_peak(dtype: str) -> float:
-    """Measure the FLOP/s of a product of large square matrices, times the number of devices."""
-    size = CPU_PRODUCT if jax.default_backend() == "cpu" else PRODUCT
+    """Measure the FLOP/s of a product of large square matrices on all devices; those of a CPU share its cores."""
+    on_cpu = jax.default_backend() == "cpu"
+    size, devices = (CPU_PRODUCT, 1) if on_cpu else (PRODUCT, jax.local_device_count())
     x = jax.random.normal(jax.random.key(0), (size, size), jnp.dtype(dtype))
     product = jax.jit(jnp.matmul)
     jax.block_until_ready(product(x, x))  # compiles
     seconds = best_seconds({"": lambda: jax.block_until_ready(product(x, x))}, PRODUCTS)[""]
-    return jax.local_device_count() * 2 * size**3 / seconds
+    return devices * 2 * size**3 / seconds
 
 
 def work_rows(name: str, config: MuZeroConfig, works: Mapping[str, Work]) -> list[BenchRow]:

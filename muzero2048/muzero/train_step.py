@@ -85,25 +85,12 @@ def _updates(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple
 
 def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[MuZeroState, UpdateReport]:
     """Sample a batch and move parameters, tables, average and priorities."""
-    config, model = setup.config, functools.partial(nnx.merge, setup.graphdef)
+    config = setup.config
     batch, sample = _sample_batch(setup, key, state)
 
-    def learn(whole: tuple[Params, Tables | None, BatchSize], part: Batch) -> tuple[tuple[Params, PartialLoss], Array]:
-        params, tables, size = whole
-
-        def loss(params: Params) -> tuple[Array, tuple[PartialLoss, Array]]:
-            trained = model(with_tables(params, tables))
-            total, losses = unrolled_loss(trained, part, size, config)
-            return total, (losses, value_error(trained, part))
-
-        gradients, (losses, error) = jax.grad(loss, has_aux=True)(params)
-        return (gradients, losses), error
-
-    whole = state.params, state.tables, batch_size(batch)
-    (gradients, losses), error = sum_by_device(learn, setup.shardings.cut)(whole, batch)
-    report = loss_report(losses)
+    gradients, report, error = _gradients(setup, state, batch)
     norm = optax.tree.norm(gradients)
-    before = model(with_tables(state.params, state.tables))
+    before = nnx.merge(setup.graphdef, with_tables(state.params, state.tables))
     # Because of `sound` the tables are written after everything that reads them here. Else XLA would copy them first.
     sound = jnp.isfinite(report.total + norm + error.sum())
     # Each device learns from the whole batch. Else each would learn from its part, and XLA would sum whole tables.
@@ -120,6 +107,27 @@ def _update(setup: MuZeroSetup, state: MuZeroState, key: PRNGKeyArray) -> tuple[
     )
     age = config.num_envs * sample.age.mean()
     return state, UpdateReport(report, norm, norms_by_part(gradients, before.parts), age)
+
+
+def _gradients(setup: MuZeroSetup, state: MuZeroState, batch: Batch) -> tuple[Params, LossReport, Float[Array, "B"]]:
+    """Return the gradients of the loss, its report and the errors of V; each device has its part of the batch."""
+
+    def of_part(
+        inputs: tuple[Params, Tables | None, BatchSize], part: Batch
+    ) -> tuple[tuple[Params, PartialLoss], Float[Array, "B"]]:
+        params, tables, size = inputs
+
+        def loss(params: Params) -> tuple[Array, tuple[PartialLoss, Array]]:
+            trained = nnx.merge(setup.graphdef, with_tables(params, tables))
+            total, losses = unrolled_loss(trained, part, size, setup.config)
+            return total, (losses, value_error(trained, part))
+
+        gradients, (losses, error) = jax.grad(loss, has_aux=True)(params)
+        return (gradients, losses), error
+
+    inputs = state.params, state.tables, batch_size(batch)
+    (gradients, losses), error = sum_by_device(of_part, setup.shardings.cut)(inputs, batch)
+    return gradients, loss_report(losses), error
 
 
 def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> tuple[Batch, Sample]:

@@ -17,7 +17,7 @@ from muzero2048.models.chance_encoders import Observed, straight_through_code
 from muzero2048.models.latent import LatentModel
 from muzero2048.muzero.batches import Batch, Sequence, make_batch
 from muzero2048.muzero.config import ChanceConfig, LossWeights, MuZeroConfig
-from muzero2048.muzero.losses import LossReport, batch_size, loss_report, scale_gradient, unrolled_loss
+from muzero2048.muzero.losses import LossReport, PartialLoss, batch_size, loss_report, scale_gradient, unrolled_loss
 from tests.muzero2048.toy_model import random_model, small_config
 
 SHAPE, B, K = (2, 3), 32, 2
@@ -129,6 +129,25 @@ def test_terms_equal_a_plain_unroll() -> None:
     weights = LEARNED.losses
     np.testing.assert_allclose(total, sum(getattr(weights, n) * np.mean(v) for n, v in terms.items()), rtol=1e-4)
     assert report.total == total
+
+
+def test_losses_of_unequal_parts_add_up_to_those_of_the_batch() -> None:
+    model, data = model_of(LEARNED), batch()
+    size = batch_size(data)
+
+    @jax.jit
+    def losses(part: Batch) -> tuple[PartialLoss, nnx.State]:
+        return unrolled_loss(model, part, size, LEARNED)[1], nnx.grad(
+            lambda model: unrolled_loss(model, part, size, LEARNED)[0]
+        )(model)
+
+    cut = B // 4  # nearly all games that end are in the first half of the batch
+    parts = [losses(jax.tree.map(lambda x, part=part: x[part], data)) for part in (slice(cut), slice(cut, B))]
+    whole = losses(data)
+    for path, expected in jax.tree.leaves_with_path(whole):
+        added = sum(dict(jax.tree.leaves_with_path(part))[path] for part in parts)
+        np.testing.assert_allclose(added, expected, rtol=1e-4, atol=1e-5, err_msg=jax.tree_util.keystr(path))
+    assert whole[0].codes.sum() == data.alive[:, :-1].sum()
 
 
 def test_absorbing_states_have_no_policy_and_no_chance() -> None:
