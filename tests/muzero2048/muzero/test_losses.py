@@ -136,18 +136,16 @@ def test_losses_of_unequal_parts_add_up_to_those_of_the_batch() -> None:
     size = batch_size(data)
 
     @jax.jit
-    def losses(part: Batch) -> tuple[PartialLoss, nnx.State]:
-        return unrolled_loss(model, part, size, LEARNED)[1], nnx.grad(
-            lambda model: unrolled_loss(model, part, size, LEARNED)[0]
-        )(model)
+    def losses(model: Model, part: Batch) -> tuple[nnx.State, PartialLoss]:
+        return nnx.grad(lambda model: unrolled_loss(model, part, size, LEARNED), has_aux=True)(model)
 
     cut = B // 4  # nearly all games that end are in the first half of the batch
-    parts = [losses(jax.tree.map(lambda x, part=part: x[part], data)) for part in (slice(cut), slice(cut, B))]
-    whole = losses(data)
+    parts = [losses(model, jax.tree.map(lambda x, part=part: x[part], data)) for part in (slice(cut), slice(cut, B))]
+    whole = losses(model, data)
     for path, expected in jax.tree.leaves_with_path(whole):
         added = sum(dict(jax.tree.leaves_with_path(part))[path] for part in parts)
         np.testing.assert_allclose(added, expected, rtol=1e-4, atol=1e-5, err_msg=jax.tree_util.keystr(path))
-    assert whole[0].codes.sum() == data.alive[:, :-1].sum()
+    assert whole[1].codes.sum() == data.alive[:, :-1].sum()
 
 
 def test_absorbing_states_have_no_policy_and_no_chance() -> None:
