@@ -16,14 +16,16 @@ l is cross-entropy, sg stops the gradient, d is 1 - the cosine similarity after 
 """
 
 import dataclasses
+import functools
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
 from jax.scipy.special import xlogy
-from jaxtyping import Array, Bool, Float, UInt8
+from jaxtyping import Array, Bool, Float
 
 from muzero2048.models.base import Model, State
 from muzero2048.models.chance_encoders import Observed
@@ -56,7 +58,17 @@ class PartialLoss(NamedTuple):
     codes: Float[Array, "C spawns"]  # moves of alive samples with this code and this true spawn
 
 
-Samples = dict[Enum, list[Array]]  # of each term, one number for each unrolled state or move that has it
+class Unrolled(NamedTuple):
+    """What the model predicts along the moves of a batch, time first: K+1 states or K moves."""
+
+    states: State  # K+1
+    afterstates: State  # K
+    reward_heads: Any  # K
+    codes: Float[Array, "K B C"]
+    commitment: Float[Array, "K B"]  # distance of the chance encoder's output from its code
+
+
+Terms = dict[Enum, Float[Array, ""]]
 
 
 def scale_gradient(x: Float[Array, "..."], scale: float) -> Float[Array, "..."]:
@@ -71,28 +83,27 @@ def batch_size(batch: Batch) -> BatchSize:
 
 def unrolled_loss(
     model: Model, batch: Batch, size: BatchSize, config: MuZeroConfig
-) -> tuple[Float[Array, ""], PartialLoss]:
-    """Unroll the model along the K moves of a batch and sum its losses; `size` is that of the batch it is a part of."""
-    samples: Samples = {term: [] for term in (*Loss, *Diagnostic)}
-    num_moves = batch.action.shape[1]
-    state = model.representation(batch.cells[:, 0])
-    codes = []
-    for k in range(num_moves):
-        if k == 0 or not model.grounded:
-            _state_losses(model, state, batch, size, k, samples)
-        if k > 0:  # the gradient is halved where the next step of the unroll begins (MuZero, appendix G)
-            state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
-        state, code = _move_losses(model, state, batch, size, k, samples)
-        codes.append(code)
-    if not model.grounded:  # the last move also learns from the value and the policy of the state after it
-        _state_losses(model, state, batch, size, num_moves, samples)
-    samples[Diagnostic.SATURATED].append(jnp.sum(model.codec.saturated(batch.value)) / (size.samples * (num_moves + 1)))
+) -> tuple[Float[Array, ""], tuple[PartialLoss, Float[Array, "B"]]]:
+    """Unroll the model along the K moves of a batch and sum its losses; `size` is that of the batch it is a part of.
 
-    means = {term: jnp.mean(jnp.stack(numbers)) if numbers else jnp.zeros(()) for term, numbers in samples.items()}
-    losses = {term.name.lower(): means[term] for term in Loss}
-    diagnostics = {term.name.lower(): means[term] for term in Diagnostic}
+    Returns the loss, what it consists of, and V(s^0) - z_t in points.
+    """
+    batch = _time_first(batch)
+    unrolled = unroll(model, batch)
+    terms: Terms = {term: jnp.zeros(()) for term in (*Loss, *Diagnostic)}
+    of_states, values = _state_losses(model, unrolled, batch, size)
+    terms |= of_states | _move_losses(model, unrolled, batch, size)
+    if model.grounded:
+        terms |= _reconstructions(model, unrolled, batch, size)
+    elif model.predictor is not None:
+        terms |= _inconsistencies(model, unrolled, batch, size)
+    terms[Diagnostic.SATURATED] = jnp.sum(model.codec.saturated(batch.value)) / (size.samples * len(batch.value))
+
+    losses = {term.name.lower(): terms[term] for term in Loss}
+    diagnostics = {term.name.lower(): terms[term] for term in Diagnostic}
     total = sum(weight * losses[name] for name, weight in dataclasses.asdict(config.losses).items())
-    return total, PartialLoss(total, losses, diagnostics, _count_codes(model, jnp.stack(codes, axis=1), batch))
+    loss = PartialLoss(total, losses, diagnostics, _count_codes(model, unrolled.codes, batch))
+    return total, (loss, jax.lax.stop_gradient(values[0]) - batch.value[0])
 
 
 def loss_report(whole: PartialLoss) -> LossReport:
@@ -107,79 +118,131 @@ def loss_report(whole: PartialLoss) -> LossReport:
     return LossReport(whole.total, whole.losses, whole.diagnostics | named)
 
 
-def _state_losses(model: Model, state: State, batch: Batch, size: BatchSize, k: int, samples: Samples) -> None:
-    """Append the losses of state k."""
-    prediction = model.prediction(state)
-    weight = batch.weight
-    value = weight * model.codec.loss(prediction.value_logits, batch.value[:, k])
-    samples[Loss.VALUE].append(value.sum() / size.samples)
-    policy = weight * optax.softmax_cross_entropy(prediction.policy_logits, batch.policy[:, k])
-    samples[Loss.POLICY].append(_mean_where(batch.alive[:, k], policy, size.alive[k]))
-    if model.grounded:
-        samples[Loss.RECONSTRUCTION].append(
-            _reconstruction(model, state, batch.cells[:, k], batch.alive[:, k], weight, size.alive[k])[0]
-        )
+def _time_first(batch: Batch) -> Batch:
+    """Exchange the axes of samples and of steps; the weights, which have no steps, become [1, B]."""
+    return jax.tree.map(lambda x: x.swapaxes(0, 1), batch._replace(weight=batch.weight[:, None]))
 
 
-def _move_losses(
-    model: Model, state: State, batch: Batch, size: BatchSize, k: int, samples: Samples
-) -> tuple[State, Array]:
-    """Append the losses of move k; return the next state and the chance code."""
-    alive, count, weight = batch.alive[:, k], size.alive[k], batch.weight
-    afterstate, reward_head = model.afterstate_dynamics(state, batch.action[:, k])
-    reward = weight * model.reward_loss(reward_head, batch.reward[:, k])
-    samples[Loss.REWARD].append(reward.sum() / size.samples)
-    error = jnp.abs(model.reward(reward_head) - batch.reward[:, k])
-    samples[Diagnostic.REWARD_ERROR].append(_mean_where(alive, error, count))
+def unroll(model: Model, batch: Batch) -> Unrolled:
+    """Predict states, afterstates and rewards along the moves of a batch (time first, as in all functions below).
 
-    predicted = model.afterstate_prediction(afterstate)
-    afterstate_value = model.codec.loss(predicted.value_logits, batch.afterstate_value[:, k])
-    samples[Loss.AFTERSTATE_VALUE].append((weight * afterstate_value).sum() / size.samples)
-    boards = batch.afterstate_cells[:, k], batch.cells[:, k + 1]
-    observed = Observed(batch.cells[:, k], batch.action[:, k], *boards, batch.spawn_code[:, k])
-    code, distance = model.chance_encoder.code(model, observed)
-    target = jax.lax.stop_gradient(code)
-    samples[Loss.CHANCE].append(
-        _mean_where(alive, weight * optax.softmax_cross_entropy(predicted.chance_logits, target), count)
-    )
-    samples[Loss.COMMITMENT].append(_mean_where(alive, weight * distance, count))
+    Only the two functions of the dynamics run step by step. All others read the K or K+1 steps in one call (`at_once`).
+    """
+    cells = batch.cells
+    observed = Observed(cells[:-1], batch.action, batch.afterstate_cells, cells[1:], batch.spawn_code)
+    codes, commitment = at_once(functools.partial(model.chance_encoder.code, model), observed)
 
-    state = model.dynamics(afterstate, code)
-    if model.grounded:
-        loss, accuracy = _reconstruction(model, afterstate, batch.afterstate_cells[:, k], alive, weight, count)
-        next_loss, next_accuracy = _reconstruction(model, state, batch.cells[:, k + 1], alive, weight, count)
-        samples[Loss.RECONSTRUCTION] += [loss, next_loss]
-        samples[Diagnostic.AFTERSTATE_ACCURACY].append(accuracy)
-        samples[Diagnostic.NEXT_STATE_ACCURACY].append(next_accuracy)
-    elif model.predictor is not None:
-        true_state = jax.lax.stop_gradient(model.representation(batch.cells[:, k + 1]))
-        samples[Loss.CONSISTENCY].append(_mean_where(alive, weight * model.inconsistency(state, true_state), count))
-        after = _mean_where(alive, weight * model.afterstate_inconsistency(afterstate, true_state), count)
-        samples[Loss.AFTERSTATE_CONSISTENCY].append(after)
-    return state, code
+    state = model.representation(cells[0])
+    states, afterstates, reward_heads = [state], [], []
+    for k, action in enumerate(batch.action):
+        if k > 0:  # the gradient is halved where the next step of the unroll begins (MuZero, appendix G)
+            state = jax.tree.map(lambda x: scale_gradient(x, 0.5), state)
+        afterstate, reward_head = model.afterstate_dynamics(state, action)
+        state = model.dynamics(afterstate, codes[k])
+        states.append(state)
+        afterstates.append(afterstate)
+        reward_heads.append(reward_head)
+    return Unrolled(_stack(states), _stack(afterstates), _stack(reward_heads), codes, commitment)
 
 
-def _reconstruction(
-    model: Model,
-    latent: State,
-    cells: UInt8[Array, "B N"],
-    alive: Bool[Array, "B"],
-    weight: Float[Array, "B"],
-    count: Float[Array, ""],
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Return the cross-entropy of the decoded cells and the share of boards with all cells right, over alive boards."""
-    logits = model.decode(latent)
+def at_once(function: Callable[..., Any], *inputs: Any) -> Any:
+    """Apply a function of arrays [B, ...] to arrays [K, B, ...] in one call; its outputs have the axis K again.
+
+    A layer then multiplies its matrix once by the rows of all steps, not K times by a few rows.
+    """
+    num_steps, samples = jax.tree.leaves(inputs)[0].shape[:2]
+    outputs = function(*jax.tree.map(lambda x: x.reshape(num_steps * samples, *x.shape[2:]), inputs))
+    return jax.tree.map(lambda x: x.reshape(num_steps, samples, *x.shape[1:]), outputs)
+
+
+def _stack(steps: list[Any]) -> Any:
+    return jax.tree.map(lambda *x: jnp.stack(x), *steps)
+
+
+def _steps(arrays: Any, which: slice) -> Any:
+    return jax.tree.map(lambda x: x[which], arrays)
+
+
+def _state_losses(
+    model: Model, unrolled: Unrolled, batch: Batch, size: BatchSize
+) -> tuple[Terms, Float[Array, "steps B"]]:
+    """Return the losses of the states, and their values in points.
+
+    The state after the last move is one of them. Of a grounded model only the first state learns.
+    """
+    steps = slice(1) if model.grounded else slice(None)
+    target, alive, count = batch.value[steps], batch.alive[steps], size.alive[steps]
+    prediction = at_once(model.prediction, _steps(unrolled.states, steps))
+    value = model.codec.loss(prediction.value_logits, target)
+    policy = optax.softmax_cross_entropy(prediction.policy_logits, batch.policy[steps])
+    terms: Terms = {
+        Loss.VALUE: jnp.sum(batch.weight * value) / (size.samples * len(target)),
+        Loss.POLICY: _mean_where(alive, batch.weight * policy, count),
+    }
+    return terms, model.codec.decode(prediction.value_logits)
+
+
+def _move_losses(model: Model, unrolled: Unrolled, batch: Batch, size: BatchSize) -> Terms:
+    """Return the losses of the moves: of rewards, and of the values and chance distributions of afterstates."""
+    alive, count, reward = batch.alive[:-1], size.alive[:-1], batch.reward
+    predicted = at_once(model.afterstate_prediction, unrolled.afterstates)
+    value = model.codec.loss(predicted.value_logits, batch.afterstate_value)
+    chance = optax.softmax_cross_entropy(predicted.chance_logits, jax.lax.stop_gradient(unrolled.codes))
+    of_reward = at_once(model.reward_loss, unrolled.reward_heads, reward)
+    error = jnp.abs(at_once(model.reward, unrolled.reward_heads) - reward)
+    moves = size.samples * len(reward)
+    return {
+        Loss.REWARD: jnp.sum(batch.weight * of_reward) / moves,
+        Loss.AFTERSTATE_VALUE: jnp.sum(batch.weight * value) / moves,
+        Loss.CHANCE: _mean_where(alive, batch.weight * chance, count),
+        Loss.COMMITMENT: _mean_where(alive, batch.weight * unrolled.commitment, count),
+        Diagnostic.REWARD_ERROR: _mean_where(alive, error, count),
+    }
+
+
+def _inconsistencies(model: Model, unrolled: Unrolled, batch: Batch, size: BatchSize) -> Terms:
+    """Return the consistency losses of a latent model."""
+    alive, count = batch.alive[:-1], size.alive[:-1]
+    true = jax.lax.stop_gradient(at_once(model.representation, batch.cells[1:]))
+    following = at_once(model.inconsistency, _steps(unrolled.states, slice(1, None)), true)
+    after = at_once(model.afterstate_inconsistency, unrolled.afterstates, true)
+    return {
+        Loss.CONSISTENCY: _mean_where(alive, batch.weight * following, count),
+        Loss.AFTERSTATE_CONSISTENCY: _mean_where(alive, batch.weight * after, count),
+    }
+
+
+def _reconstructions(model: Model, unrolled: Unrolled, batch: Batch, size: BatchSize) -> Terms:
+    """Return the loss of the decoded states and afterstates of a grounded model, and how many are right after a move.
+
+    A state after a move counts if the move was made.
+    """
+    num_moves = len(batch.action)
+    cells = jnp.concatenate([batch.cells, batch.afterstate_cells])
+    alive, count = (jnp.concatenate([x[:1], x[:-1], x[:-1]]) for x in (batch.alive, size.alive))
+    logits = at_once(model.decode, jax.tree.map(lambda *x: jnp.concatenate(x), unrolled.states, unrolled.afterstates))
     labels = jnp.minimum(cells, model.tile_levels - 1).astype(jnp.int32)
-    loss = weight * optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(axis=-1)
-    all_right = jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1)
-    return _mean_where(alive, loss, count), _mean_where(alive, all_right.astype(jnp.float32), count)
+    loss = batch.weight * optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean(axis=-1)
+    all_right = jnp.all(jnp.argmax(logits, axis=-1) == labels, axis=-1).astype(jnp.float32)
+
+    def accuracy(steps: slice) -> Float[Array, ""]:
+        return _mean_where(alive[steps], all_right[steps], count[steps])
+
+    return {
+        Loss.RECONSTRUCTION: _mean_where(alive, loss, count),
+        Diagnostic.NEXT_STATE_ACCURACY: accuracy(slice(1, num_moves + 1)),
+        Diagnostic.AFTERSTATE_ACCURACY: accuracy(slice(num_moves + 1, None)),
+    }
 
 
-def _count_codes(model: Model, codes: Float[Array, "B K C"], batch: Batch) -> Float[Array, "C spawns"]:
+def _count_codes(model: Model, codes: Float[Array, "K B C"], batch: Batch) -> Float[Array, "C spawns"]:
     """Count the moves of alive samples by code and true spawn."""
-    spawns = jax.nn.one_hot(batch.spawn_code, model.spawn_codes) * batch.alive[:, :-1, None]
-    return jnp.einsum("bkc,bks->cs", jax.lax.stop_gradient(codes), spawns)
+    spawns = jax.nn.one_hot(batch.spawn_code, model.spawn_codes) * batch.alive[:-1, :, None]
+    return jnp.einsum("kbc,kbs->cs", jax.lax.stop_gradient(codes), spawns)
 
 
-def _mean_where(mask: Bool[Array, "B"], x: Float[Array, "B"], count: Float[Array, ""]) -> Float[Array, ""]:
-    return jnp.sum(jnp.where(mask, x, 0.0)) / count
+def _mean_where(
+    mask: Bool[Array, "steps B"], x: Float[Array, "steps B"], count: Float[Array, "steps"]
+) -> Float[Array, ""]:
+    """Return the mean over the steps of the means over the samples, of which `count` are in the mask."""
+    return jnp.mean(jnp.sum(jnp.where(mask, x, 0.0), axis=1) / count)

@@ -16,7 +16,6 @@ from flax import nnx
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from muzero2048.game.symmetry import symmetries
-from muzero2048.models.base import Model
 from muzero2048.models.make import make_model
 from muzero2048.muzero.batches import Batch, Sequence, make_batch, view_sequence
 from muzero2048.muzero.config import MuZeroConfig
@@ -119,8 +118,7 @@ def _gradients(setup: MuZeroSetup, state: MuZeroState, batch: Batch) -> tuple[Pa
 
         def loss(params: Params) -> tuple[Array, tuple[PartialLoss, Array]]:
             trained = nnx.merge(setup.graphdef, with_tables(params, tables))
-            total, losses = unrolled_loss(trained, part, size, setup.config)
-            return total, (losses, value_error(trained, part))
+            return unrolled_loss(trained, part, size, setup.config)
 
         gradients, (losses, error) = jax.grad(loss, has_aux=True)(params)
         return (gradients, losses), error
@@ -146,12 +144,6 @@ def _sample_batch(setup: MuZeroSetup, key: PRNGKeyArray, state: MuZeroState) -> 
         view = jax.random.randint(view_key, (config.replay.batch_size,), 0, views.num_views)
         sequence = view_sequence(views, view, sequence, game.num_spawn_codes // game.num_cells)
     return make_batch(game, sequence, config.discount)._replace(weight=sample.weight), sample
-
-
-def value_error(model: Model, batch: Batch) -> Float[Array, "B"]:
-    """Compute V(s) - target at the first positions, in points; the compiler shares V with the loss."""
-    value = model.codec.decode(model.prediction(model.representation(batch.cells[:, 0])).value_logits)
-    return jax.lax.stop_gradient(value) - batch.value[:, 0]
 
 
 def norms_by_part(gradients: Params, parts: Mapping[str, tuple[str, ...]]) -> dict[str, Float[Array, ""]]:

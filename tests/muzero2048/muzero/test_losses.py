@@ -51,7 +51,7 @@ def batch() -> Batch:
 
 @functools.partial(jax.jit, static_argnums=2)
 def whole_loss(model: Model, batch: Batch, config: MuZeroConfig) -> tuple[jax.Array, LossReport]:
-    total, sums = unrolled_loss(model, batch, batch_size(batch), config)
+    total, (sums, _) = unrolled_loss(model, batch, batch_size(batch), config)
     return total, loss_report(sums)
 
 
@@ -137,7 +137,8 @@ def test_losses_of_unequal_parts_add_up_to_those_of_the_batch() -> None:
 
     @jax.jit
     def losses(model: Model, part: Batch) -> tuple[nnx.State, PartialLoss]:
-        return nnx.grad(lambda model: unrolled_loss(model, part, size, LEARNED), has_aux=True)(model)
+        found, (sums, _) = nnx.grad(lambda model: unrolled_loss(model, part, size, LEARNED), has_aux=True)(model)
+        return found, sums
 
     cut = B // 4  # nearly all games that end are in the first half of the batch
     parts = [losses(model, jax.tree.map(lambda x, part=part: x[part], data)) for part in (slice(cut), slice(cut, B))]
@@ -146,6 +147,14 @@ def test_losses_of_unequal_parts_add_up_to_those_of_the_batch() -> None:
         added = sum(dict(jax.tree.leaves_with_path(part))[path] for part in parts)
         np.testing.assert_allclose(added, expected, rtol=1e-4, atol=1e-5, err_msg=jax.tree_util.keystr(path))
     assert whole[1].codes.sum() == data.alive[:, :-1].sum()
+
+
+def test_the_error_of_a_value_is_that_of_the_first_position() -> None:
+    """The new priority is V(s) - z of the position that replay drew, whatever the weight of the sample is."""
+    model, data = model_of(LEARNED), batch()._replace(weight=jnp.full(B, 0.5))
+    found = unrolled_loss(model, data, batch_size(data), LEARNED)[1][1]
+    logits = model.prediction(model.representation(data.cells[:, 0])).value_logits
+    np.testing.assert_allclose(found, LEARNED.value.decode(logits) - data.value[:, 0], rtol=1e-4)
 
 
 def test_absorbing_states_have_no_policy_and_no_chance() -> None:

@@ -24,11 +24,10 @@ from muzero2048.muzero.train_step import (
     make_setup,
     norms_by_part,
     training_share,
-    value_error,
 )
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.replay import Sample
-from tests.muzero2048.toy_model import KINDS, ToyModel, random_tables, shared_learner, small_config
+from tests.muzero2048.toy_model import KINDS, shared_learner, small_config
 from tests.settings import configured
 from tests.slow import others_slow
 
@@ -202,22 +201,6 @@ def test_each_update_of_a_round_has_a_key_of_its_own(monkeypatch: pytest.MonkeyP
     nothing |= {"params": (jnp.zeros((), jnp.int32), jnp.zeros(setup.config.updates_per_chunk, jnp.uint32))}
     count, bits = train_step._updates(setup, MuZeroState(**nothing), jax.random.key(0))[0].params
     assert int(count) == len(np.unique(bits)) == setup.config.updates_per_chunk > 1
-
-
-def test_the_error_of_a_value_is_that_of_the_first_position(rng: np.random.Generator) -> None:
-    """The new priority is V(s) - z of the position that replay drew, not of a later one."""
-    tables, count = random_tables(seed=1), 20
-    cells = rng.integers(0, len(tables.value), (count, 3, 4))
-    zeros, value = jnp.zeros((count, 2)), rng.normal(10.0, 5.0, (count, 3)).astype(np.float32)
-    batch = Batch(
-        cells=jnp.asarray(cells, jnp.uint8), alive=jnp.ones((count, 3), bool), value=jnp.asarray(value),
-        policy=jnp.zeros((count, 3, 4)), afterstate_cells=jnp.zeros((count, 2, 4), jnp.uint8),
-        action=jnp.zeros((count, 2), jnp.int32), spawn_code=jnp.zeros((count, 2), jnp.int32), reward=zeros,
-        afterstate_value=zeros, weight=jnp.full(count, 0.5),
-    )  # fmt: skip
-    found = value_error(ToyModel(tables), batch)
-    expected = [tables.value[cells[i, 0, 0]] - value[i, 0] for i in range(count)]  # a latent is the first cell
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 class Sampled(NamedTuple):
