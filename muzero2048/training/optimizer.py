@@ -18,7 +18,10 @@ RHO, EPSILON = 0.95, 1e-6
 
 
 def make_optimizer(config: TrainingConfig) -> optax.GradientTransformation:
-    """Return the optimizer that `optimizer.kind` names, with clipped gradients and the config's learning rates."""
+    """Return the optimizer that `optimizer.kind` names, with clipped gradients and the config's learning rates.
+
+    All parameters are one vector to it, since a network has about a hundred arrays, most of them small.
+    """
     optimizer, rate = config.optimizer, learning_rate(config)
     if optimizer.kind == "adam":
         rule: optax.GradientTransformation = optax.adamw(rate, weight_decay=optimizer.weight_decay)
@@ -28,7 +31,7 @@ def make_optimizer(config: TrainingConfig) -> optax.GradientTransformation:
             optax.add_decayed_weights(optimizer.weight_decay),
             optax.scale_by_learning_rate(rate),
         )
-    return optax.chain(optax.clip_by_global_norm(optimizer.max_gradient_norm), rule)
+    return optax.flatten(optax.chain(optax.clip_by_global_norm(optimizer.max_gradient_norm), rule))
 
 
 def learning_rate(config: TrainingConfig) -> optax.Schedule:
