@@ -21,7 +21,7 @@ them. It knows no rule: all functions are learned by value equivalence and a con
 """
 
 import itertools
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +53,18 @@ def num_features(cells: int, width: int) -> int:
     return cells * width + cells * (cells - 1) // 2
 
 
+class LinearOfPlaces(nnx.Linear):
+    """A linear layer on the vectors of all places of a batch, which are the rows of one matrix.
+
+    With the axis of places apart XLA would copy the gradient, transposed, before the product for the kernel's gradient.
+    """
+
+    def __call__(self, inputs: Float[Array, "B P F"], out_sharding: Any = None) -> Float[Array, "B P G"]:
+        """Compute the vectors of all places."""
+        rows = super().__call__(inputs.reshape(-1, inputs.shape[-1]), out_sharding)
+        return rows.reshape(*inputs.shape[:-1], -1)
+
+
 class CellsTrunk(nnx.Module):
     """Hidden units for each placement of some shapes, then a layer over all of them and residual blocks.
 
@@ -70,10 +82,10 @@ class CellsTrunk(nnx.Module):
         for shape in self.shapes:  # self.lines and so on: names of arrays in checkpoints
             length = placed[shape].shape[1]
             inputs = num_features(length, cells.cell_width) if self.products else length * cells.cell_width
-            setattr(self, shape, nnx.Linear(inputs, width, dtype=dtype, rngs=rngs))
+            setattr(self, shape, LinearOfPlaces(inputs, width, dtype=dtype, rngs=rngs))
         second = self.shapes if cells.tuple_layers == 2 else ()
         self.norms = nnx.List([make_norm(width, network, rngs) for _ in second])
-        self.second = nnx.List([nnx.Linear(width, width, dtype=dtype, rngs=rngs) for _ in second])
+        self.second = nnx.List([LinearOfPlaces(width, width, dtype=dtype, rngs=rngs) for _ in second])
         places = sum(len(placed[shape]) for shape in self.shapes)
         context = cells.cell_width if config.more_inputs else 0
         self.mix = nnx.Linear(places * width + context, network.width, dtype=dtype, rngs=rngs)
@@ -140,7 +152,7 @@ class CellsModel(Model):
         self.shared_lines, self.line_products = network.cells.shared_lines, network.cells.line_products
         sizes = num_features(length, width) if self.line_products else length * width, line_width, length * width
         if self.shared_lines:
-            layers = [nnx.Linear(*ends, dtype=dtype, rngs=rngs) for ends in itertools.pairwise(sizes)]
+            layers = [LinearOfPlaces(*ends, dtype=dtype, rngs=rngs) for ends in itertools.pairwise(sizes)]
         else:
             layers = [OwnLines(*ends, length, dtype, rngs) for ends in itertools.pairwise(sizes)]
         self.line_hidden, self.line_out = layers
@@ -152,8 +164,8 @@ class CellsModel(Model):
         self.kinds = self.codes // num_cells
         vectors = (self.kinds, width) if self.by_cell else (self.codes, num_cells * width)
         self.code_vectors = nnx.Param(jax.random.normal(rngs.params(), vectors) * 0.5)
-        self.g_hidden = nnx.Linear(2 * width + context, 2 * width, dtype=dtype, rngs=rngs)
-        self.g_out = nnx.Linear(2 * width, width, dtype=dtype, rngs=rngs)
+        self.g_hidden = LinearOfPlaces(2 * width + context, 2 * width, dtype=dtype, rngs=rngs)
+        self.g_out = LinearOfPlaces(2 * width, width, dtype=dtype, rngs=rngs)
         if context:
             self.context_embedding = nnx.Linear(config.more_inputs * self.tile_levels, width, rngs=rngs)
             vectors = (self.kinds if self.by_cell else self.codes, width)
@@ -177,7 +189,7 @@ class CellsModel(Model):
         self.farthest_cell = network.cells.farthest_cell
         if config.losses.consistency > 0:
             self.predictor = nnx.Sequential(
-                nnx.Linear(width, width, rngs=rngs), nnx.relu, nnx.Linear(width, width, rngs=rngs)
+                LinearOfPlaces(width, width, rngs=rngs), nnx.relu, LinearOfPlaces(width, width, rngs=rngs)
             )
 
     def representation(self, cells: UInt8[Array, "B O"]) -> Float[Array, "B M D"]:

@@ -145,22 +145,41 @@ def placed_products(
 ) -> list[Float[Array, "B P pairs"]]:
     """Compute the products of `with_products` for the cells of all placements of each shape.
 
-    The products of all pairs of cells of a board are one matrix; a second product, with a matrix of 0 and 1, brings
-    them to their places. That is several times faster than a product for each pair of each placement.
+    The products of all pairs of cells of a board are one matrix. Those that some placement has are taken from it, and a
+    product with a matrix of 0 and 1 brings them to their places. That is several times faster than a product for each
+    pair of each placement.
     """
     cells = state.shape[1]
     where = [_pairs(placed_cells(board_shape, shape), cells) for shape in shapes]
+    used = np.unique([pair for pairs in where for pair in pairs.ravel() if pair >= 0])
     exact = jax.lax.Precision.HIGHEST
     products = jnp.einsum("bnd,bmd->bnm", state, state, precision=exact) * state.shape[-1] ** -0.5
-    placed = jnp.matmul(products.reshape(len(state), -1), np.concatenate([x.reshape(cells**2, -1) for x in where], 1))
-    ends = np.cumsum([x[0].size for x in where])[:-1].tolist()
-    parts = jnp.split(placed, ends, axis=1)
-    return [part.reshape(len(state), *x.shape[1:]) for part, x in zip(parts, where, strict=True)]
+    taken = take_columns(products.reshape(len(state), -1), tuple(used.tolist()))
+    to_places = np.concatenate([used[:, None] == pairs.ravel() for pairs in where], axis=1).astype(np.float32)
+    ends = np.cumsum([pairs.size for pairs in where])[:-1].tolist()
+    parts = jnp.split(jnp.matmul(taken, to_places), ends, axis=1)
+    return [part.reshape(len(state), *pairs.shape) for part, pairs in zip(parts, where, strict=True)]
 
 
 def _pairs(placed: np.ndarray, cells: int) -> np.ndarray:
-    """Return which product of two cells each pair i < j of a placement is: 0 or 1, float32[cells^2, P, pairs]."""
+    """Return which product of two cells each pair i < j of a placement is: int[P, pairs]; -1: a missing cell's."""
     first, second = np.triu_indices(placed.shape[1], 1)
     a, b = placed[:, first], placed[:, second]
-    chosen = np.arange(cells**2)[:, None, None] == a * cells + b
-    return (chosen & (np.minimum(a, b) >= 0)).astype(np.float32)
+    return np.where(np.minimum(a, b) >= 0, a * cells + b, -1)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def take_columns(x: Float[Array, "B n"], columns: tuple[int, ...]) -> Float[Array, "B m"]:
+    """Return some columns, each once. Their gradient is a gather, too; JAX would compute it by a scatter."""
+    return x[:, np.array(columns)]
+
+
+def _spread_columns(
+    columns: tuple[int, ...], like: Float[Array, "B n"], change: Float[Array, "B m"]
+) -> tuple[Float[Array, "B n"]]:
+    source = np.full(like.shape[1], len(columns))
+    source[list(columns)] = np.arange(len(columns))
+    return (jnp.pad(change, ((0, 0), (0, 1)))[:, source],)
+
+
+take_columns.defvjp(lambda x, columns: (take_columns(x, columns), x), _spread_columns)

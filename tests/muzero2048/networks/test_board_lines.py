@@ -107,3 +107,28 @@ def test_placements_equal_plain_loops(shape: tuple[int, int]) -> None:
         dots = [(found[:, :, i] * found[:, :, j]).sum(-1) / np.sqrt(D) for i, j in pairs]
         assert product.shape == (8, len(cells), len(pairs))
         np.testing.assert_allclose(product, np.stack(dots, -1), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4, 4)])
+def test_gradients_of_products_reach_both_cells(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """The gradient of sum(w . products) at a cell of a pair is w times the other cell / sqrt(D)."""
+    state, shapes = latents(shape), ("lines", "squares", "rects")
+    weights = [rng.normal(size=x.shape).astype(np.float32) for x in placed_products(jnp.asarray(state), shape, shapes)]
+
+    @jax.jit
+    @jax.grad
+    def gradient(x: jax.Array) -> jax.Array:
+        products = placed_products(x, shape, shapes)
+        return sum((jnp.sum(w * p) for w, p in zip(weights, products, strict=True)), jnp.zeros(()))
+
+    expected = np.zeros_like(state)
+    for name, w in zip(shapes, weights, strict=True):
+        placed = placed_cells(shape, name)
+        pairs = [(i, j) for i in range(placed.shape[1]) for j in range(i + 1, placed.shape[1])]
+        for place, cells in enumerate(placed):
+            for k, (i, j) in enumerate(pairs):
+                a, b = cells[i], cells[j]
+                if min(a, b) >= 0:
+                    expected[:, a] += w[:, place, k, None] * state[:, b] / np.sqrt(D)
+                    expected[:, b] += w[:, place, k, None] * state[:, a] / np.sqrt(D)
+    np.testing.assert_allclose(gradient(jnp.asarray(state)), expected, rtol=1e-4, atol=1e-5)
