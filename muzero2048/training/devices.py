@@ -51,9 +51,7 @@ def by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> Calla
 
     The function must treat each row by itself.
     """
-    return jax.shard_map(
-        function, mesh=rows.mesh, in_specs=(PartitionSpec(), rows.spec), out_specs=rows.spec, check_vma=False
-    )
+    return _on_own_rows(function, rows, rows.spec)
 
 
 def sum_by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> Callable[[Any, Any], Any]:
@@ -70,8 +68,13 @@ def sum_by_device(function: Callable[[Any, Any], Any], rows: NamedSharding) -> C
         vector, unravel = ravel_pytree(part)
         return unravel(jax.lax.psum(vector, rows.mesh.axis_names)), each
 
-    specs = PartitionSpec(), rows.spec
-    return jax.shard_map(run, mesh=rows.mesh, in_specs=specs, out_specs=specs, check_vma=False)
+    return _on_own_rows(run, rows, (PartitionSpec(), rows.spec))
+
+
+def _on_own_rows(function: Callable[[Any, Any], Any], rows: NamedSharding, results: Any) -> Callable[[Any, Any], Any]:
+    """Let each device run a function of (parameters, batch) on its own rows; `results`: how its results are cut."""
+    cut = PartitionSpec(), rows.spec
+    return jax.shard_map(function, mesh=rows.mesh, in_specs=cut, out_specs=results, check_vma=False)
 
 
 def local_copy(copied: Any) -> Any:

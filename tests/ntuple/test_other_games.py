@@ -275,26 +275,28 @@ TARGETS = [
 @pytest.mark.parametrize(
     "target", others_slow(TARGETS, BACKWARD), ids=lambda target: "-".join(map(str, target.values()))[:30]
 )
-def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(target: dict, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "game", [pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow), pytest.param(ANYWHERE, id="threes")]
+)
+def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(game: Game, target: dict, monkeypatch) -> None:
     """After a training on 2x2 values of afterstates and the score of play are, on the whole, the exact ones."""
-    for game in (WORTHY, ANYWHERE):
-        solved, rules, _ = exact(game)
-        plain = {"rows": 2, "columns": 2, "network": ["0123"], "threads": 1, "target": target, "levels": 16}
-        moves = 1_500_000
-        plain |= {"game": game.name, "v_init": 100.0, "env_steps": moves, "report_env_steps": moves}
-        plain["step_size"] = {"adaptive_fraction": 0.0, "alpha": 0.1, "alpha_steps": [[0.5, 0.01]]}
-        learner = NTupleLearner(from_plain(NTupleConfig, plain), seed=2)
-        monkeypatch.setattr(learner, "_rules", rules)  # of a variant without a name
-        learner.advance()
-        values, truths, lookup = [], [], make_lookup(learner.network, 1)
-        for state in solved.states(300):
-            moves_of_state = solved.moves(state)
-            action = max(moves_of_state, key=lambda action: moves_of_state[action])
-            after, points = family.afterstate(rules, family_events.encode_state(state), action)
-            values.append(value_of(rules, learner.network, back(after), lookup))
-            truths.append(float(moves_of_state[action]) - points)
-        assert np.mean(values) == pytest.approx(np.mean(truths), rel=0.06)
-        assert learner.player().play(4000, 3).score.mean() == pytest.approx(float(solved.start), rel=0.04)
+    solved, rules, _ = exact(game)
+    plain = {"rows": 2, "columns": 2, "network": ["0123"], "threads": 1, "target": target, "levels": 16}
+    moves = 1_500_000
+    plain |= {"game": game.name, "v_init": 100.0, "env_steps": moves, "report_env_steps": moves}
+    plain["step_size"] = {"adaptive_fraction": 0.0, "alpha": 0.1, "alpha_steps": [[0.5, 0.01]]}
+    learner = NTupleLearner(from_plain(NTupleConfig, plain), seed=2)
+    monkeypatch.setattr(learner, "_rules", rules)  # of a variant without a name
+    learner.advance()
+    values, truths, lookup = [], [], make_lookup(learner.network, 1)
+    for state in solved.states(300):
+        moves_of_state = solved.moves(state)
+        action = max(moves_of_state, key=lambda action: moves_of_state[action])
+        after, points = family.afterstate(rules, family_events.encode_state(state), action)
+        values.append(value_of(rules, learner.network, back(after), lookup))
+        truths.append(float(moves_of_state[action]) - points)
+    assert np.mean(values) == pytest.approx(np.mean(truths), rel=0.06)
+    assert learner.player().play(4000, 3).score.mean() == pytest.approx(float(solved.start), rel=0.04)
 
 
 @pytest.mark.slow
