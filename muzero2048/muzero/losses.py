@@ -69,6 +69,7 @@ class Unrolled(NamedTuple):
 
 
 Terms = dict[Enum, Float[Array, ""]]
+OF_CODES = Diagnostic.CODE_ENTROPY, Diagnostic.CODE_INFORMATION  # of a whole batch (`loss_report`), no sums of parts
 
 
 def scale_gradient(x: Float[Array, "..."], scale: float) -> Float[Array, "..."]:
@@ -100,7 +101,7 @@ def unrolled_loss(
     terms[Diagnostic.SATURATED] = jnp.sum(model.codec.saturated(batch.value)) / (size.samples * len(batch.value))
 
     losses = {term.name.lower(): terms[term] for term in Loss}
-    diagnostics = {term.name.lower(): terms[term] for term in Diagnostic}
+    diagnostics = {term.name.lower(): terms[term] for term in Diagnostic if term not in OF_CODES}
     total = sum(weight * losses[name] for name, weight in dataclasses.asdict(config.losses).items())
     loss = PartialLoss(total, losses, diagnostics, _count_codes(model, unrolled.codes, batch))
     return total, (loss, jax.lax.stop_gradient(values[0]) - batch.value[0])
@@ -113,8 +114,8 @@ def loss_report(whole: PartialLoss) -> LossReport:
     """
     joint = whole.codes / jnp.maximum(whole.codes.sum(), 1.0)
     total, by_code, by_spawn = (jnp.sum(xlogy(p, p)) for p in (joint, joint.sum(axis=1), joint.sum(axis=0)))
-    of_codes = {Diagnostic.CODE_ENTROPY: -by_code, Diagnostic.CODE_INFORMATION: -by_code - by_spawn + total}
-    named = {term.name.lower(): value for term, value in of_codes.items()}
+    of_codes = zip(OF_CODES, (-by_code, -by_code - by_spawn + total), strict=True)
+    named = {term.name.lower(): value for term, value in of_codes}
     return LossReport(whole.total, whole.losses, whole.diagnostics | named)
 
 
