@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from muzero2048.models.chance_encoders import CHANCE_ENCODERS
 from muzero2048.networks.config import CELLS, GROUNDED, LATENT
 from muzero2048.networks.value_codec import ValueCodec
-from muzero2048.search.config import SearchConfig
+from muzero2048.search.config import MOST_SIMULATIONS, SearchConfig
 from muzero2048.training.config import TrainingConfig
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.settings import Settings, group, setting
@@ -102,6 +102,14 @@ class MuZeroConfig(TrainingConfig):
         at_least=0,
         below=1,
     )
+    self_play_simulations: int = setting(
+        0,
+        "n in self-play; 0: search.simulations, as in play. A deep search corrects the mistakes of the values before "
+        "they are played, so the values never learn from them. With at most search.gumbel.considered_actions there is "
+        "no tree, and a move whose V(as) is too high is played, and corrected.",
+        at_least=0,
+        at_most=MOST_SIMULATIONS,
+    )
     unroll_steps: int = setting(
         5, "K, number of steps that the model is unrolled from each sampled position.", at_least=1, at_most=10**4
     )
@@ -137,6 +145,12 @@ class MuZeroConfig(TrainingConfig):
             self.replay.refuse("capacity", f"at least {least}: a sequence of {self.sequence} moves of each game")
         if self.learning_starts >= self.env_steps:
             self.refuse("learning_starts", f"less than env_steps = {self.env_steps}")
+
+    @property
+    def in_self_play(self) -> "MuZeroConfig":
+        """The same with the number of simulations of self-play."""
+        simulations = self.self_play_simulations or self.search.simulations
+        return replace(self, search=replace(self.search, simulations=simulations))
 
     @property
     def sequence(self) -> int:

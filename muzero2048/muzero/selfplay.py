@@ -120,7 +120,7 @@ def _search(
     """Plan with noise; return the plans and the values that targets bootstrap from."""
     noise_key, seed_key = jax.random.split(key)
     seeds = jax.random.bits(seed_key, (config.num_envs,), jnp.uint32)
-    root, result = search_by_device(model, board, seeds, noise_key, config, rows, share)
+    root, result = search_by_device(model, board, seeds, noise_key, config.in_self_play, rows, share)
     return result, bootstrap_value(root, result, config.bootstrap)
 
 

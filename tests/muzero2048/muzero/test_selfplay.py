@@ -22,9 +22,10 @@ from tests.muzero2048.toy_model import plain_settings, random_model, small_confi
 from tests.settings import configured
 
 DISCOUNT = 0.9
-CONFIG = dataclasses.replace(
-    small_config(rows=2, columns=2), chunk=40, td_lambda=1.0, td_steps=1000, discount=DISCOUNT,
-    replay=dataclasses.replace(small_config().replay, capacity=16 * 40),
+SMALL = small_config(rows=2, columns=2)
+CONFIG = dataclasses.replace(  # self-play without a tree, which play with more simulations has
+    SMALL, chunk=40, td_lambda=1.0, td_steps=1000, discount=DISCOUNT, self_play_simulations=4,
+    search=dataclasses.replace(SMALL.search, simulations=24), replay=dataclasses.replace(SMALL.replay, capacity=16 * 40),
 )  # fmt: skip
 GAME = Game2048(2, 2)
 
