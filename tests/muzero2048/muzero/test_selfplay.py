@@ -25,7 +25,8 @@ DISCOUNT = 0.9
 SMALL = small_config(rows=2, columns=2)
 CONFIG = dataclasses.replace(  # self-play without a tree, which play with more simulations has
     SMALL, chunk=40, td_lambda=1.0, td_steps=1000, discount=DISCOUNT, self_play_simulations=4,
-    search=dataclasses.replace(SMALL.search, simulations=24), replay=dataclasses.replace(SMALL.replay, capacity=16 * 40),
+    search=dataclasses.replace(SMALL.search, simulations=24),
+    replay=dataclasses.replace(SMALL.replay, capacity=16 * 40),
 )  # fmt: skip
 GAME = Game2048(2, 2)
 
