@@ -16,10 +16,9 @@ from rich.text import Text
 
 from launch.evaluation.summary import summarize
 from launch.output import is_json_alone
-from launch.quantities import clock
+from launch.quantities import LINE_SECONDS, clock
 from ntuple.core.interfaces import SoFar
 
-LINE_SECONDS = 30.0  # between two lines if stderr is not a terminal; the first one comes after this time
 REFRESHES = 2.0  # of the line on a terminal, per second
 COMPILING = "compiling ..."
 SHOWN_GOALS = slice(2, 5)  # of Games.goals, the tiles whose rates are shown: 8192, 16384 and 32768

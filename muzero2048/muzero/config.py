@@ -104,9 +104,8 @@ class MuZeroConfig(TrainingConfig):
     )
     self_play_simulations: int = setting(
         0,
-        "n in self-play; 0: search.simulations, as in play. A deep search corrects the mistakes of the values before "
-        "they are played, so the values never learn from them. With at most search.gumbel.considered_actions there is "
-        "no tree, and a move whose V(as) is too high is played, and corrected.",
+        "n in self-play; 0: search.simulations, as in play. With at most search.gumbel.considered_actions there is no "
+        "tree: the values choose the moves that they learn from, as those of n-tuples do.",
         at_least=0,
         at_most=MOST_SIMULATIONS,
     )

@@ -28,7 +28,7 @@ from ntuple.learning.config import NTupleConfig
 
 FORMAT = "muzero2048 n-tuple network 1"
 # Keys that must be equal in two configs if the weights of one are to be loaded with the other.
-SHAPE_KEYS = ("game", "rows", "columns", "levels", "hint", "network", "symmetry", "values", "stages")
+SHAPE_KEYS = ("game", "rows", "columns", "levels", "hint", "places", "network", "symmetry", "values", "stages")
 
 
 def shape_of(config: NTupleConfig) -> dict[str, Any]:

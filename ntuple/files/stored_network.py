@@ -170,8 +170,9 @@ def new_network(config: NTupleConfig, memory_bits: int | None = None) -> Network
         frozen_stages=config.frozen_stages,
         frozen_tuples=config.frozen_tuples,
         game=config.game,
-        levels=config.levels,
+        levels=config.num_levels,
         hints=config.num_hints,
+        places=config.places,
     )
 
 

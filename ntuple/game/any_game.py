@@ -161,8 +161,13 @@ def _words_of_family(rules: FamilyRules, board: Board) -> tuple[np.uint64, np.ui
 
 
 @inline
-def _no_hint(rules: Rules, board: Board) -> np.uint64:
+def _nothing(rules: Rules, board: Board) -> np.uint64:
     return ZERO
+
+
+@inline
+def _marks(rules: FamilyRules, board: Board) -> np.uint64:
+    return family_events.places(rules, board) * U15
 
 
 # (board, action): the afterstate, and the points
@@ -198,7 +203,9 @@ nibbles_of: Any = by_game(_word, _word_of_family)
 # (board): low four bits of each level, one nibble for each cell, and its fifth bit; in 2048 `nibbles_of` and 0
 level_words: Any = by_game(_words, _words_of_family)
 # (board): hint, 0 in a game without hints
-hint_of: Any = by_game(_no_hint, _hint)
+hint_of: Any = by_game(_nothing, _hint)
+# (after): 15 in the nibble of each cell where a tile may be placed; 0 in 2048
+place_marks: Any = by_game(_nothing, _marks)
 
 
 @kernel

@@ -8,12 +8,14 @@ from ntuple.core.opponents import CHANCE, OpponentName
 from ntuple.core.rules import check_sides
 from ntuple.core.settings import Settings, group, setting
 from ntuple.tables.cpu_placement import available_cores
-from ntuple.tables.patterns import Pattern, count_levels, parse_network, table_sizes
+from ntuple.tables.patterns import NIBBLE_LEVELS, Pattern, count_levels, parse_network, table_sizes
 from ntuple.tables.stages import Stages, make_stages
 from ntuple.td.config import ExplorationConfig, StartConfig, StepSizeConfig, TargetConfig
 
 MOST_PLACES = 2**32  # largest number of entries of a tuple: an index has 32 bits
-HINTS = f"game={'|'.join(name for name, game in GAMES.items() if game.num_hints > 1)}"  # condition of a key
+# Conditions of keys.
+HINTS = f"game={'|'.join(name for name, game in GAMES.items() if game.num_hints > 1)}"
+PLACES = f"game={'|'.join(name for name, game in GAMES.items() if game.placement != 'anywhere')}"
 
 
 class AverageConfig(Settings, prefix="average"):
@@ -47,6 +49,12 @@ class NTupleConfig(Settings):
         only_if="game!=2048",
     )
     hint: bool = setting(True, "In a game with a hint, each hint has weights of its own.", only_if=HINTS)
+    places: bool = setting(
+        False,
+        "In a game whose next tile lands on some empty cells only, these cells have a value of their own, 15, in the "
+        "index of a tuple. R is 16.",
+        only_if=PLACES,
+    )
     network: tuple[str, ...] = setting(
         ("4x6",), "Name of a network (ntuple/tables/patterns.py), or tuples of cells in hex, such as ['0123', '4567']."
     )
@@ -98,6 +106,7 @@ class NTupleConfig(Settings):
             self.refuse("game", f"one of: {', '.join(GAMES)}")
         check_sides(self.rows, self.columns)
         find_game(self.game, self.rows, self.columns)  # refuses a board that the first tiles fill
+        self._check_places()
         self._check_stages()
         if (largest := max(table_sizes(self.patterns, self.num_levels))) > MOST_PLACES:
             made = f"{self.num_levels} values of a cell make {largest:,} weights of a tuple"
@@ -105,6 +114,17 @@ class NTupleConfig(Settings):
         self._check_values()
         self._check_opponent()
         self._check_start()
+
+    def _check_places(self) -> None:
+        """Check that the value of a place is that of no tile."""
+        if not self.places:
+            return
+        if self.rules_of_game.placement == "anywhere" or self.values != "afterstate":
+            self.refuse("places", "false, or a game and values whose afterstates say where the next tile may land")
+        if self.levels not in (0, NIBBLE_LEVELS) or len(self.rules_of_game.tiles) >= NIBBLE_LEVELS:
+            self.refuse("places", f"false, or levels {NIBBLE_LEVELS} and a game of at most {NIBBLE_LEVELS - 2} levels")
+        if self.promotion in ("intra", "both"):
+            self.refuse("places", "false: promotion intra and both would halve the value of a place")
 
     def _check_stages(self) -> None:
         """Check the stages of the network, and what depends on them."""
@@ -191,6 +211,8 @@ class NTupleConfig(Settings):
     @property
     def num_levels(self) -> int:
         """R, the values of a cell in the index of a tuple."""
+        if self.places:
+            return NIBBLE_LEVELS
         return self.levels or count_levels(self.rows, self.columns, self.game)
 
     @property

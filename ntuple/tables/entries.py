@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.game.any_game import AnyRules, hint_of, level_words, nibbles_of
+from ntuple.game.any_game import AnyRules, hint_of, level_words, nibbles_of, place_marks
 from ntuple.game.bitboard import ONE, U2, U3, U8, U15, ZERO, Board, flip, level_at, mirror, transpose
 from ntuple.game.jit import inline, inline_once, kernel
 from ntuple.tables import simd
@@ -36,11 +36,17 @@ def make_lookup(network: Network, rows: int) -> Lookup:
     return Lookup(np.zeros(rows * row_size, np.uint32), np.uint64(row_size), np.zeros(rows, np.uint64))
 
 
+@inline
+def _nibbles(rules: AnyRules, network: Network, board: Board) -> np.uint64:
+    word: np.uint64 = nibbles_of(rules, board)
+    return word | place_marks(rules, board) if network.places else word
+
+
 @inline_once
 def _find_by_vectors(
     rules: AnyRules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64
 ) -> None:
-    word = nibbles_of(rules, board)
+    word = _nibbles(rules, network, board)
     low, fifth = level_words(rules, board)
     for m in range(network.tables.size):
         tuple_number = np.uint64(m)
@@ -68,7 +74,7 @@ def place_of(network: Network, nibbles: np.uint32, m: int) -> np.uint32:
 def _find_plainly(rules: AnyRules, network: Network, board: Board, entries: NDArray[np.uint32], at: np.uint64) -> None:
     """Find the entries with plain arithmetic."""
     if network.levels <= NIBBLE_LEVELS:
-        _find_in_nibbles(rules, network, nibbles_of(rules, board), entries, at, np.uint32(0))
+        _find_in_nibbles(rules, network, _nibbles(rules, network, board), entries, at, np.uint32(0))
         return
     low, fifth = level_words(rules, board)
     largest, rest = np.uint64(network.levels) - U17, fifth  # the low bits of level R - 1

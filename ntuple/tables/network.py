@@ -49,6 +49,7 @@ class Network(NamedTuple):
     memory_bits: np.uint64  # log2 of the floats that it keeps for a weight
     part_size: np.uint64  # N, entries of a part
     hints: np.uint64  # parts of a stage; 1: the hint is no input
+    places: bool  # whether a cell where the next tile may land has value 15 in an index, instead of 0
     stages: Stages
     promotion: int | None  # bits INTER and INTRA; None: none, which the compiler knows (`by_promotion`)
     initial: np.float32  # the weight of an entry that no update has changed
@@ -84,6 +85,7 @@ def make_network(
     game: str = "2048",
     levels: int = 0,
     hints: int = 1,
+    places: bool = False,
 ) -> Network:
     """Make a network whose value is `v_init` for every board: each weight is v_init / (S M).
 
@@ -100,6 +102,7 @@ def make_network(
         frozen_tuples: number of the first tuples that do not learn; the other tuples share each update of V.
         levels: R; 0: that of the game.
         hints: number of hints, if the hint is an input, else 1.
+        places: whether the cells where the next tile may land are an input; R must be 16, and no tile have level 15.
     """
     levels = levels or count_levels(rows, columns, game)
     fields = index_fields(network, rows, columns, symmetry, values, levels)
@@ -115,6 +118,7 @@ def make_network(
         memory_bits=np.uint64(memory_bits or 0),
         part_size=np.uint64(sum(sizes)),
         hints=np.uint64(hints),
+        places=places,
         stages=cut,
         promotion=PROMOTIONS[promotion],
         initial=initial,

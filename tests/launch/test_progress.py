@@ -21,7 +21,7 @@ from ntuple.core.interfaces import Games, SoFar
 
 @pytest.fixture
 def lines(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the list of lines that are shown, in place of lines every 30 seconds: one for each call of `say`."""
+    """Return the list of lines that are shown, in place of lines every ten seconds: one for each call of `say`."""
     shown: list[str] = []
 
     @contextmanager

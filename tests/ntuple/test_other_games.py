@@ -4,13 +4,14 @@ import dataclasses
 import functools
 import itertools
 import random
+from collections.abc import Collection
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from ntuple import NTupleConfig, NTupleLearner, NTuplePlayer, RandomPlayer
-from ntuple.core.games.definition import Afterstate, Game, State
+from ntuple.core.games.definition import Afterstate, Game, Place, State
 from ntuple.core.games.known import GAMES
 from ntuple.core.settings import from_plain
 from ntuple.expectimax.config import ExpectimaxConfig
@@ -31,16 +32,17 @@ from tests.ntuple.drivers import back, find, find_plainly, value_of
 from tests.slow import others_slow
 
 OTHERS = [name for name in GAMES if name != "2048"]
-# Threes! whose next tile may be placed anywhere: what follows then depends on board, hint and bag alone. With a bag of
-# three tiles the bag follows from board and hint (the sum of all tiles grows by 6 with each bag).
-ANYWHERE = dataclasses.replace(GAMES["threes-small"], placement="anywhere")
+# Threes! in which what follows depends on board, places of the next tile and hint alone: with a bag of three tiles the
+# bag follows from board and hint (the sum of all tiles grows by 6 with each bag).
+SMALL = GAMES["threes-small"]
 # 2584 with Threes!'s way to count points: a placed tile has points too.
 WORTHY = dataclasses.replace(GAMES["2584"], worth=tuple(3 * tile for tile in GAMES["2584"].tiles))
 
 
-def board_of(cells: np.ndarray, hint: int = 0) -> Board:
+def board_of(cells: np.ndarray, hint: int = 0, places: Collection[Place] = ()) -> Board:
     state = State(tuple(map(tuple, cells.tolist())), hint, (1, 1, 0) if hint else ())
-    return family_events.encode_state(state)
+    lo, hi = family_events.encode_state(state)
+    return Board(lo, hi | np.uint64(sum(2 << 16 * row + 4 * column for row, column in places)))
 
 
 @pytest.mark.parametrize("levels", others_slow([17, 20, 24, 32], 17, 32))
@@ -169,13 +171,14 @@ def test_simple_players_of_threes_score_as_those_of_the_course(known: dict[int, 
 
 
 class Exact:
-    """The best expected rest of a game on 2x2, by plain recursion over the definition."""
+    """The best expected rest of a game on four cells, by plain recursion over the definition."""
 
-    def __init__(self, game: Game) -> None:
-        self.game = game
+    def __init__(self, game: Game, rows: int, columns: int) -> None:
+        self.game, self.shape = game, (rows, columns)
         self.afters: dict[Afterstate, Fraction] = {}
         self.of_state = functools.cache(self._of_state)
-        self.start = sum(event.chance * (event.points + self.of_state(event.state)) for event in game.openings(2, 2))
+        openings = game.openings(*self.shape)
+        self.start = sum(event.chance * (event.points + self.of_state(event.state)) for event in openings)
 
     def moves(self, state: State) -> dict[int, Fraction]:
         found = ((action, self.game.move(state, action)) for action in range(4))
@@ -193,7 +196,7 @@ class Exact:
     def states(self, count: int) -> list[State]:
         """Return states of random games in which a move is legal."""
         draw, found = random.Random(1), []
-        openings = [event.state for event in self.game.openings(2, 2)]
+        openings = [event.state for event in self.game.openings(*self.shape)]
         while len(found) < count:
             state = draw.choice(openings)
             while moves := [move for action in range(4) if (move := self.game.move(state, action))]:
@@ -204,39 +207,42 @@ class Exact:
 
     def network(self) -> Network:
         """Return a network whose values are the exact ones."""
-        network = make_network("0123", 2, 2, 0.0, game=self.game.name, levels=16, hints=self.game.num_hints)
-        rules, tables = make_family_rules(self.game, 2, 2), network.weights.reshape(self.game.num_hints, -1)
+        hints, places = self.game.num_hints, self.game.placement != "anywhere"
+        network = make_network("0123", *self.shape, 0.0, game=self.game.name, levels=16, hints=hints, places=places)
+        rules, tables = make_family_rules(self.game, *self.shape), network.weights.reshape(hints, -1)
         for after, worth in self.afters.items():
-            cells = [level for row in after.board for level in row]
-            for view in view_cells(2, 2):
-                board = np.array([cells[i] for i in view]).reshape(2, 2)
+            cells, width = [level for row in after.board for level in row], self.shape[1]
+            for view in view_cells(*self.shape):
+                board = np.array([cells[i] for i in view]).reshape(self.shape)
+                turned = [divmod(at, width) for at, i in enumerate(view) if divmod(i, width) in after.places]
                 lookup = make_lookup(network, 1)
-                find(rules, network, board_of(board), lookup)
-                tables[max(after.hint, 1) - 1, lookup.entries[0]] = float(worth) / 8
+                find(rules, network, board_of(board, places=turned), lookup)
+                tables[max(after.hint, 1) - 1, lookup.entries[0]] = float(worth) / len(network.symmetries)
         return network
 
 
 @functools.cache
-def exact(game: Game) -> tuple[Exact, FamilyRules, Network]:
-    solved = Exact(game)
-    return solved, make_family_rules(game, 2, 2), solved.network()
+def exact(game: Game, rows: int = 2, columns: int = 2) -> tuple[Exact, FamilyRules, Network]:
+    solved = Exact(game, rows, columns)
+    return solved, make_family_rules(game, rows, columns), solved.network()
 
 
 @pytest.mark.parametrize(
-    "game",
+    ("game", "shape"),
     [
-        pytest.param(GAMES["2584"], id="2584", marks=pytest.mark.slow),
-        pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow),
-        pytest.param(ANYWHERE, id="threes"),
+        pytest.param(GAMES["2584"], (2, 2), id="2584", marks=pytest.mark.slow),
+        pytest.param(WORTHY, (2, 2), id="worthy", marks=pytest.mark.slow),
+        pytest.param(SMALL, (2, 2), id="threes", marks=pytest.mark.slow),
+        pytest.param(SMALL, (1, 4), id="threes in a line, where values depend on the places of the next tile"),
     ],
 )
-def test_searches_over_exact_values_find_exact_values(game: Game) -> None:
-    solved, rules, network = exact(game)
+def test_searches_over_exact_values_find_exact_values(game: Game, shape: tuple[int, int]) -> None:
+    solved, rules, network = exact(game, *shape)
     values = np.zeros(4, np.float32)
     configs = [ExpectimaxConfig(plies=plies, leaf_bits=8, node_bits=8) for plies in (1, 2, 3)]
     searches = [make_expectimax(rules, network, config) for config in configs]
     searched = 0
-    for state in solved.states(40):
+    for state in solved.states(80):
         board, truth = family_events.encode_state(state), solved.moves(state)
         expected = [float(truth[action]) if action in truth else -np.inf for action in range(4)]
         for search in searches:
@@ -276,14 +282,15 @@ TARGETS = [
     "target", others_slow(TARGETS, BACKWARD), ids=lambda target: "-".join(map(str, target.values()))[:30]
 )
 @pytest.mark.parametrize(
-    "game", [pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow), pytest.param(ANYWHERE, id="threes")]
+    "game", [pytest.param(WORTHY, id="worthy", marks=pytest.mark.slow), pytest.param(SMALL, id="threes")]
 )
 def test_every_target_learns_the_points_of_moves_and_of_placed_tiles(game: Game, target: dict, monkeypatch) -> None:
     """After a training on 2x2 values of afterstates and the score of play are, on the whole, the exact ones."""
     solved, rules, _ = exact(game)
     plain = {"rows": 2, "columns": 2, "network": ["0123"], "threads": 1, "target": target, "levels": 16}
     moves = 1_500_000
-    plain |= {"game": game.name, "v_init": 100.0, "env_steps": moves, "report_env_steps": moves}
+    plain |= {"game": game.name, "places": game is SMALL, "v_init": 100.0}
+    plain |= {"env_steps": moves, "report_env_steps": moves}
     plain["step_size"] = {"adaptive_fraction": 0.0, "alpha": 0.1, "alpha_steps": [[0.5, 0.01]]}
     learner = NTupleLearner(from_plain(NTupleConfig, plain), seed=2)
     monkeypatch.setattr(learner, "_rules", rules)  # of a variant without a name

@@ -59,6 +59,10 @@ STATES, MINIMAX = {"values": "state"}, {"opponent": "minimax"}
         ({"game": "threes", "start": POSITIONS}, "start.kind is 'positions': a board is not all of threes"),
         ({"game": "threes", "start": JUMP}, "start.jump_start.tiles is .*; give tiles from 3"),
         ({"game": "threes-easy", "rows": 2, "columns": 3, "network": "0"}, "threes-easy begins with 9 tiles"),
+        ({"game": "2584", "places": True}, "places is True; give false, or a game and values whose afterstates"),
+        ({"game": "threes", "places": True, "values": "state"}, "places is True; give false, or a game and values"),
+        ({"game": "threes", "places": True, "levels": 15}, "places is True; give false, or levels 16"),
+        ({"game": "threes", "places": True, "promotion": "intra"}, "places is True; give false: promotion"),
     ],
 )
 def test_mistakes_are_refused_by_name(mistake: dict[str, Any], says: str) -> None:
