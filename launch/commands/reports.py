@@ -16,7 +16,7 @@ def add(commands: Parser) -> None:
 def _add_diagnose(commands: Parser) -> None:
     parser = commands.add_command(
         "diagnose",
-        later("launch.evaluation.diagnosis.diagnose", "diagnose_path", "path boards depth games solution seed json"),
+        later("launch.evaluation.diagnosis.diagnose", "diagnose_path", "path boards depth games simulations solution seed json"),
         "errors of a learned model by depth, and values against the points that games then gave",
         epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
     )
@@ -25,6 +25,9 @@ def _add_diagnose(commands: Parser) -> None:
     parser.add_argument("--depth", type=int, default=8, metavar="K", help="the last depth (default: 8)")
     parser.add_argument(
         "--games", type=int, default=32, metavar="N", help="games whose positions are valued (default: 32)"
+    )
+    parser.add_argument(
+        "--simulations", type=int, metavar="N", help="of the games, per move, such as those of self-play"
     )
     parser.add_argument(
         "--solution", type=Path, metavar="FILE", help="of `solve`: exact values beside those of a player"

@@ -18,11 +18,19 @@ DEPTHS = range(1, 65)
 
 
 def diagnose_path(
-    path: Path, boards: int, depth: int, games: int, solution: Path | None, seed: int, as_json: bool
+    path: Path,
+    boards: int,
+    depth: int,
+    games: int,
+    simulations: int | None,
+    solution: Path | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Print what a checkpoint's learner measures at depths 0 ... `depth`, and the values of `games` games.
 
-    Both are of the checkpoint's own play. 0 games: no values. `solution` is that of a small board.
+    Both are of the checkpoint's own play, the games with other `simulations` if given. 0 games: no values. `solution` is
+    that of a small board.
     """
     if boards < 2:
         raise UserError(f"--boards {boards}: give 2 or more")
@@ -32,7 +40,9 @@ def diagnose_path(
         raise UserError(f"--games {games}: give 2 or more, or 0 for no values")
     if solution and not games:
         raise UserError(f"--solution {solution} has no effect with --games 0: exact values are compared with V")
-    source = source_of(str(path), checkpoints.find_checkpoint(path), SearchOptions())
+    if simulations is not None and not games:
+        raise UserError(f"--simulations {simulations} has no effect with --games 0: it is the search of the games")
+    source = source_of(str(path), checkpoints.find_checkpoint(path), SearchOptions(simulations=simulations))
     assert source.checkpoint is not None
     checkpoint, experiment, state = source.checkpoint
     has_depths = bool(registry.spec_of(experiment.learner).diagnose)

@@ -34,6 +34,7 @@ def test_mistakes_are_one_line(toy_yaml: Path, mistake, monkeypatch: pytest.Monk
         "--depth 0": "--depth 0: give 1 to 64",
         "--games 1": "--games 1: give 2 or more, or 0 for no values",
         "--games 0 --solution x": "--solution x has no effect with --games 0",
+        "--games 0 --simulations 4": "--simulations 4 has no effect with --games 0",
     }.items():
         assert line in mistake(f"diagnose runs/none {words}")
     main(["train", "toy.yaml"])
@@ -84,3 +85,4 @@ def test_trees_of_an_ntuple_network(capsys, mistake):
     assert rows[3].startswith("values of 3 games, mean score ")
     assert rows[-1].startswith("correlation at one position of each game: of V and G ")
     assert "give --depth 5 or less" in mistake("diagnose runs/one")
+    assert "leave out --simulations 5" in mistake("diagnose runs/one --simulations 5")
