@@ -16,7 +16,11 @@ def add(commands: Parser) -> None:
 def _add_diagnose(commands: Parser) -> None:
     parser = commands.add_command(
         "diagnose",
-        later("launch.evaluation.diagnosis.diagnose", "diagnose_path", "path boards depth games simulations solution seed json"),
+        later(
+            "launch.evaluation.diagnosis.diagnose",
+            "diagnose_path",
+            "path boards depth games simulations solution seed json",
+        ),
         "errors of a learned model by depth, and values against the points that games then gave",
         epilog="launch/experiment/metrics.py defines the columns, docs/diagnostics.md explains them",
     )

@@ -29,8 +29,8 @@ def diagnose_path(
 ) -> None:
     """Print what a checkpoint's learner measures at depths 0 ... `depth`, and the values of `games` games.
 
-    Both are of the checkpoint's own play, the games with other `simulations` if given. 0 games: no values. `solution` is
-    that of a small board.
+    Both are of the checkpoint's own play, the games with other `simulations` if given. 0 games: no values. `solution`
+    is that of a small board.
     """
     if boards < 2:
         raise UserError(f"--boards {boards}: give 2 or more")
