@@ -30,7 +30,7 @@ from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
 from ntuple.tables.averaging import average
-from ntuple.tables.patterns import count_actions, count_levels, pattern_text
+from ntuple.tables.patterns import count_actions, pattern_text
 
 W_SUFFIX = ".w"
 EXTREMES = 5  # number of the largest and of the smallest weights that are printed (Guei 2023, table 40)
@@ -145,15 +145,16 @@ def _networks(first: NetworkSource, paths: list[Path], stages: str) -> Iterator[
 def inspect(path: Path, stages: str) -> None:
     """Print a network: one row for each table, and the most extreme weights with their tiles."""
     network = read_source(path, stages).network
-    table = Table("stage", "cells", "weights", "touched", "mean", "smallest", "largest")
+    table = Table("part", "cells", "weights", "touched", "mean", "smallest", "largest")
     initial = network.initial
     for m, values in enumerate(network.tables(network.weights)):
         cells = pattern_text(network.patterns[m])
-        for stage, weights in enumerate(values):
+        for part, weights in enumerate(values):
             touched = weights[weights != initial]
             numbers = (touched.mean(), touched.min(), touched.max()) if touched.size else (initial,) * 3
             share = f"{touched.size / weights.size:.2%}"
-            table.add_row(str(stage), cells, f"{weights.size:,}", share, *(f"{number:,.0f}" for number in numbers))
+            formatted = (f"{number:,.0f}" for number in numbers)
+            table.add_row(_part_name(network.config, part), cells, f"{weights.size:,}", share, *formatted)
     print(f"{path}: {len(network.patterns)} tuples, {network.weights.size:,} weights")
     Console().print(table)
     order = np.argsort(network.weights, kind="stable")
@@ -161,15 +162,24 @@ def inspect(path: Path, stages: str) -> None:
         print(f"{network.weights[index]:>12,.0f}  {_feature(network, index)}")
 
 
+def _part_name(config: NTupleConfig, part: int) -> str:
+    """Name the stage of a part, and its hint if the hint is an input."""
+    stage, hint = divmod(part, config.num_hints)
+    return f"stage {stage}" + (f", hint {config.rules_of_game.hint_name(hint + 1)}" if config.num_hints > 1 else "")
+
+
 def _feature(network: StoredNetwork, number: int) -> str:
-    """Format the tiles of a weight's cells, its tuple and its stage."""
-    sizes, levels = network.table_sizes, count_levels(network.config.rows, network.config.columns)
-    stage, place = divmod(number, sum(sizes))
+    """Format the tiles of a weight's cells, its tuple and its part.
+
+    `*` is the value that no tile has. With `ntuple.places` it marks a cell where the next tile may land.
+    """
+    config, sizes, levels = network.config, network.table_sizes, network.config.num_levels
+    part, place = divmod(number, sum(sizes))
     m = int(np.searchsorted(np.cumsum(sizes), place, side="right"))
-    index = place - sum(sizes[:m])
-    cells = len(network.patterns[m])
-    tiles = [index // levels**i % levels for i in range(cells)]
-    pairs = zip(network.patterns[m], tiles, strict=True)
-    features = " ".join(f"{cell:x}:{2**tile if tile else 0}" for cell, tile in pairs)
-    action = f", action {index // levels**cells}" if count_actions(network.config.values) > 1 else ""
-    return f"{features}  (tuple {pattern_text(network.patterns[m])}, stage {stage}{action})"
+    pattern, index = network.patterns[m], place - sum(sizes[:m])
+    digits = [index // levels**i % levels for i in range(len(pattern))]
+    tiles = config.rules_of_game.tiles
+    names = [str(tiles[digit]) if digit < len(tiles) else "*" for digit in digits]
+    features = " ".join(f"{cell:x}:{name}" for cell, name in zip(pattern, names, strict=True))
+    action = f", action {index // levels ** len(pattern)}" if count_actions(config.values) > 1 else ""
+    return f"{features}  (tuple {pattern_text(pattern)}, {_part_name(config, part)}{action})"

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from launch.cli import main
-from launch.commands.network_tools import read_source
+from launch.commands.network_tools import NetworkSource, read_source
 from launch.experiment import checkpoints
+from launch.experiment.checkpoints import State
+from launch.experiment.experiment import Experiment, RunConfig
 from launch.experiment.processes import Processes
-from ntuple.files.stored_network import save_stored
+from ntuple import NTupleConfig
+from ntuple.files.stored_network import StoredNetwork, save_stored
 from ntuple.files.tdl import FileTable, WeightFile, make_name, read_w, write_w
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "tdl2048"
@@ -50,6 +53,11 @@ def _weights(path: Path) -> np.ndarray:
     return read_source(path, "").network.weights
 
 
+def _write(source: NetworkSource, folder: Path) -> None:
+    save = (lambda path: save_stored(source.network, path), source.experiment, source.state, Processes())
+    checkpoints.write_checkpoint(folder, *save)
+
+
 def test_average_fold_and_play(runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     average, folded = tmp_path / "average", tmp_path / "folded"
     assert f"wrote {average}" in _printed(capsys, "average", *runs, "--out", average)
@@ -87,6 +95,22 @@ def test_inspect_shows_tables_and_extremes(capsys: pytest.CaptureFixture[str]) -
     assert all("tuple" in line and "stage 0" in line for line in lines)
 
 
+def test_inspect_names_tiles_and_hints_of_the_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = NTupleConfig(
+        game="threes-easy", rows=1, columns=4, symmetry="none", network="012", stages=(0, 3), places=True
+    )
+    # Weights of a part: 16^3. Part 4: stage 1, hint 2. Cells 0, 1, 2: level 3 (tile 3), 5 (tile 12), 15 (a place).
+    weights = np.zeros(2 * 3 * 16**3, np.float32)
+    weights[4 * 16**3 + 3 + 16 * 5 + 256 * 15] = 777
+    experiment = Experiment("ntuple", RunConfig(name="t", group="t"), config)
+    state = State("ntuple", {"env_steps": 0, "games": 0, "updates": 0}, 0.0, 0, "1")
+    _write(NetworkSource(StoredNetwork(config, weights), experiment, state), tmp_path / "net")
+    text = _printed(capsys, "inspect", tmp_path / "net")
+    assert "777  0:3 1:12 2:*  (tuple 012, stage 1, hint 2)" in text
+    assert "stage 0, hint 1" in text
+    assert "stage 1, hint 3" in text
+
+
 def test_mistakes_cost_one_line(runs: list[Path], mistake) -> None:
     stages, convert = GOLDEN / "stages.w", ("convert", "large.w", "--half", "--out")
     for path, start, numbers in (("large.w", 0, [1e5]), ("nan.w", 100, [np.nan, np.inf])):
@@ -112,8 +136,7 @@ def test_a_checkpoint_of_no_numbers_is_not_played(runs: list[Path], tmp_path: Pa
     source = read_source(runs[0], "")
     source.network.weights[5:12] = np.nan
     broken = tmp_path / "broken"
-    save = (lambda folder: save_stored(source.network, folder), source.experiment, source.state, Processes())
-    checkpoints.write_checkpoint(broken, *save)
+    _write(source, broken)
     for words in (
         ["evaluate", str(broken), "--games", "5"],
         ["evaluate", str(broken), "--games", "5", "--search", "expectimax"],
