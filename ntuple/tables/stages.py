@@ -67,18 +67,19 @@ def count_stages(stages: str | Sequence[int | str]) -> int:
 def _thresholds(text: str, game: Game) -> tuple[int, ...]:
     if text in ("", "0"):
         return ()
+    words = text.split(",")
+    sets = [word.strip().split("+") for word in (words[1:] if words[0].strip() == "0" else words)]
     if not game.doubles:
-        return _thresholds_of_tiles(text, game)
+        return _thresholds_of_tiles(text, sets, game)
     if text in SCHEMES:
         return SCHEMES[text]
     if text.startswith("2^") and text[2:].isdecimal() and 1 <= int(text[2:]) <= LARGEST_POWER:
         count = 2 ** int(text[2:])
         return tuple(64 * K // count * k for k in range(1, count))
     try:
-        numbers = [sum(int(tile) for tile in word.split("+")) for word in text.split(",")]
+        numbers = [sum(int(tile) for tile in tiles) for tiles in sets]
     except ValueError:
         numbers = []
-    numbers = numbers[1:] if numbers[:1] == [0] else numbers
     if not numbers or numbers != sorted(set(numbers)) or not all(0 < n < 2**18 and n % 2 == 0 for n in numbers):
         names = ", ".join([*TURNS, *SCHEMES])
         raise ValueError(
@@ -88,11 +89,10 @@ def _thresholds(text: str, game: Game) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _thresholds_of_tiles(text: str, game: Game) -> tuple[int, ...]:
+def _thresholds_of_tiles(text: str, sets: list[list[str]], game: Game) -> tuple[int, ...]:
     bits = {str(tile): 1 << level for level, tile in enumerate(game.tiles) if level}
-    words = [word.split("+") for word in text.split(",")]
-    known = all(tile in bits for word in words for tile in word)
-    numbers = [sum(bits[tile] for tile in word) for word in words] if known else []
+    known = all(tile in bits for tiles in sets for tile in tiles)
+    numbers = [sum(bits[tile] for tile in tiles) for tiles in sets] if known else []
     if not numbers or numbers != sorted(set(numbers)):
         one, two = game.goals[:2]
         raise ValueError(

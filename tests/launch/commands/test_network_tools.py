@@ -97,7 +97,7 @@ def test_inspect_shows_tables_and_extremes(capsys: pytest.CaptureFixture[str]) -
 
 def test_inspect_names_tiles_and_hints_of_the_game(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = NTupleConfig(
-        game="threes-easy", rows=1, columns=4, symmetry="none", network="012", stages=(0, 3), places=True
+        game="threes-small", rows=1, columns=4, symmetry=False, network="012", stages="0,384", places=True
     )
     # Weights of a part: 16^3. Part 4: stage 1, hint 2. Cells 0, 1, 2: level 3 (tile 3), 5 (tile 12), 15 (a place).
     weights = np.zeros(2 * 3 * 16**3, np.float32)

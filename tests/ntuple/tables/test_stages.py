@@ -5,6 +5,7 @@ import pytest
 from reference import ntuple as reference
 from reference import rules
 
+from ntuple.core.games.known import find_game
 from ntuple.game.bitboard import make_rules
 from ntuple.tables.entries import stage_of
 from ntuple.tables.file_order import read_field, write_field
@@ -69,6 +70,8 @@ def test_lists_of_thresholds() -> None:
     assert make_stages("0,16384,24576").thresholds.tolist() == [16384, 24576]
     assert make_stages("").thresholds.size == make_stages("0").thresholds.size == 0
     assert _stage("0,65536,65536+32768", [65536, 32768]) == 2
+    threes = find_game("threes", 4, 4)  # 384 has level 10
+    assert make_stages("0,384,384+3", threes).thresholds.tolist() == [2**10, 2**10 + 2**3]
 
 
 @pytest.mark.parametrize("text", ["top5", "2^6", "2^0", "16384,8192", "0,0", "512,512", "3", "-2", "a+b", "0,"])
