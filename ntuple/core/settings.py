@@ -14,6 +14,7 @@ mistake.
 import dataclasses
 import difflib
 import operator
+import re
 import types
 from collections.abc import Sequence
 from typing import (
@@ -244,17 +245,20 @@ def applies(condition: str, settings: Any) -> bool:
     """Return whether a condition holds.
 
     Args:
-        condition: alternatives separated by " or ". Each is a dotted key of `settings`, then `=` or `!=`, then values
-            separated by `|`: "target.method=trace|delayed or average.env_steps!=0". "" always holds.
+        condition: clauses joined by " and ", which binds more tightly, and " or ". A clause is a dotted key of
+            `settings`, then `=` or `!=`, then values separated by `|`: "target.method=trace|delayed or
+            average.env_steps!=0". "" always holds.
         settings: the instance to which the keys refer.
     """
-    return not condition or any(_clause_holds(clause, settings) for clause in condition.split(" or "))
+    alternatives = (part.split(" and ") for part in condition.split(" or "))
+    return not condition or any(all(_clause_holds(clause, settings) for clause in part) for part in alternatives)
 
 
 def full_condition(condition: str, prefix: str) -> str:
     """Return a condition with `prefix` before each key; an empty list is []."""
-    clauses = [clause + "[]" if clause.endswith("=") else clause for clause in condition.split(" or ")]
-    return " or ".join(prefix + clause for clause in clauses)
+    parts = re.split("( or | and )", condition)  # clauses, and what joins them
+    parts[::2] = [prefix + clause + ("[]" if clause.endswith("=") else "") for clause in parts[::2]]
+    return "".join(parts)
 
 
 def without_effect(settings: Any, prefix: str = "") -> dict[str, str]:

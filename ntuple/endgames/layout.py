@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ntuple.core.rules import DOWN, LEFT, RIGHT, UP
-from ntuple.endgames.pattern import CELLS, SIDE, Pattern
+from ntuple.endgames.pattern import CELLS, SIDE, SUM_BITS, Pattern
 from ntuple.game.bitboard import ROW, U15, U16, U32, U48, ZERO
 from ntuple.game.jit import inline
 
 LOCKED = 15  # level of a locked cell in the boards of a pattern
 LINE_CONTENTS = 1 << 16
 B_BIT, CHANGED_BIT, UNLOCKED_BIT, GOAL_BIT, OFF_GOAL_BIT = 24, 48, 52, 56, 60
-RANK_BITS = 20
+RANK_BITS = 32 - SUM_BITS
 
 HALF = np.uint64((1 << B_BIT) - 1)
 B_AT, GOAL_AT, OFF_GOAL_AT = np.uint64(B_BIT), np.uint64(GOAL_BIT), np.uint64(OFF_GOAL_BIT)

@@ -28,6 +28,7 @@ CELLS = SIDE**2
 EXAMPLE = "LLLL/LL../..../...."
 LEAST_TARGET, MOST_TARGET = 3, 13  # levels: 8 to 8192
 LEAST_FREE, MOST_FREE = 2, 12
+SUM_BITS = 12  # of the halved sum of the tiles of half of the free cells (ntuple/endgames/layout.py)
 
 
 class Pattern(NamedTuple):
@@ -115,4 +116,6 @@ def parse_pattern(text: str, tile: int, largest_sum: int | None = None) -> Patte
     if not LEAST_FREE <= len(pattern.free) <= MOST_FREE:
         free = f"{len(pattern.free)} free cells"
         raise ValueError(f"{text!r} has {free}: give {LEAST_FREE} to {MOST_FREE}, such as {EXAMPLE}")
+    if len(pattern.free) > (most := 2 * (((1 << SUM_BITS) - 1) >> target - 2)):
+        raise ValueError(f"{text!r} has {len(pattern.free)} free cells: give {most} at most with the target {tile}")
     return pattern._replace(largest_sum=min(largest_sum or pattern.most_sum, pattern.most_sum))

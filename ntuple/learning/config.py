@@ -15,6 +15,7 @@ from ntuple.td.config import ExplorationConfig, StartConfig, StepSizeConfig, Tar
 MOST_PLACES = 2**32  # largest number of entries of a tuple: an index has 32 bits
 # Conditions of keys.
 HINTS = f"game={'|'.join(name for name, game in GAMES.items() if game.num_hints > 1)}"
+LEVELS = f"game={'|'.join(name for name, game in GAMES.items() if not game.doubles)}"
 PLACES = f"game={'|'.join(name for name, game in GAMES.items() if game.placement != 'anywhere')}"
 
 
@@ -46,7 +47,7 @@ class NTupleConfig(Settings):
         "small boards fewer. A tuple of n cells has R^n weights.",
         at_least=0,
         at_most=MOST_LEVELS,
-        only_if="game!=2048",
+        only_if=LEVELS,
     )
     hint: bool = setting(True, "In a game with a hint, each hint has weights of its own.", only_if=HINTS)
     places: bool = setting(
@@ -213,7 +214,8 @@ class NTupleConfig(Settings):
         """R, the values of a cell in the index of a tuple."""
         if self.places:
             return NIBBLE_LEVELS
-        return self.levels or count_levels(self.rows, self.columns, self.game)
+        chosen = 0 if self.rules_of_game.doubles else self.levels
+        return chosen or count_levels(self.rows, self.columns, self.game)
 
     @property
     def num_hints(self) -> int:

@@ -36,7 +36,7 @@ def report_metrics(
     metrics = {
         "td/error_abs_mean": total[ERROR_SUM] / max(total[UPDATES], 1),
         "td/learning_rate": learning_rate,
-        "td/coherence": float(is_adaptive),
+        "td/coherence": float(is_adaptive and config.step_size.adaptive == "tc"),
         "perf/moves_per_second": num_moves / seconds,
         "perf/updates_per_second": total[UPDATES] / seconds,
         "train/games": total[WHOLE_GAMES],
@@ -48,6 +48,6 @@ def report_metrics(
             "train/moves_mean": total[MOVES_SUM] / games,
             **{f"train/reach_{goals[k]}": total[REACHED + i] / games for i, k in enumerate(GOALS_IN_TRAINING)},
         }
-    if config.start.positions.until and (games := total[GAMES] - total[WHOLE_GAMES]):
+    if config.start.until and (games := total[GAMES] - total[WHOLE_GAMES]):
         metrics["train/until_share"] = total[ENDED] / games
     return {name: float(value) for name, value in metrics.items()}

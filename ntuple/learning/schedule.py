@@ -1,7 +1,7 @@
 """Which learning rule applies at which move of the training budget.
 
 A *stretch* is a range of moves with one rule. It ends at the next report, at the next network of the mean, where the
-rate of TD changes, where the adaptive rule begins, or where the adaptive rule forgets its rates.
+rate of TD changes, where the adaptive rule begins, where it forgets its rates, or where exploration falls.
 """
 
 import numpy as np
@@ -12,12 +12,14 @@ from ntuple.td.kernel import LearningRule
 from ntuple.td.step_sizes import RULES, TD, StepSize
 from ntuple.td.targets import METHODS, RECTIFICATIONS, Target
 
+EXPLORATION_STEPS = 100  # in which exploration falls to 0
+
 
 def stretch_of(config: NTupleConfig, env_steps: int) -> tuple[int, int]:
     """Return the first move of the stretch that contains move `env_steps`, and the first move after the stretch."""
     points = [0, config.env_steps, config.adaptive_starts]
     points += [round(share * config.env_steps) for share, _ in config.step_size.alpha_steps]
-    grids = [(0, config.report_env_steps), (0, config.average.env_steps)]
+    grids = [(0, config.report_env_steps), (0, config.average.env_steps), (0, _exploration_env_steps(config))]
     if env_steps >= config.adaptive_starts:
         grids.append((config.adaptive_starts, config.step_size.reset_env_steps))
     for first, every in grids:
@@ -64,22 +66,34 @@ def learning_rate_at(config: NTupleConfig, env_steps: int, is_adaptive: bool) ->
     """Return the learning rate alpha of a board at move `env_steps`.
 
     Returns:
-        alpha, before it is divided by the number of entries and multiplied by the coherence of TC.
+        alpha, before it is divided by the number of entries and multiplied by the coherence of TC; of Autostep, whose
+        weights have rates of their own, the first rate.
     """
     size = config.step_size
     if is_adaptive:
-        return size.tc.alpha
+        return size.autostep.first if size.adaptive == "autostep" else size.tc.alpha
     passed = [rate for share, rate in size.alpha_steps if env_steps >= round(share * config.env_steps)]
     return passed[-1] if passed else size.alpha
 
 
 def exploration_at(config: NTupleConfig, env_steps: int) -> Exploration | None:
-    """Return the exploration at move `env_steps`, which falls linearly to 0; None if the training never explores."""
+    """Return the exploration at move `env_steps`; None if the training never explores.
+
+    It falls linearly to 0, in EXPLORATION_STEPS steps.
+    """
+    exploration, every = config.exploration, _exploration_env_steps(config)
+    if not every:
+        return None
+    left = max(0.0, 1.0 - env_steps // every * every / (exploration.decay * config.env_steps))
+    return Exploration(exploration.epsilon * left, exploration.temperature * left)
+
+
+def _exploration_env_steps(config: NTupleConfig) -> int:
+    """Return the moves of a step of exploration; 0: the training never explores."""
     exploration = config.exploration
     if not (exploration.epsilon or exploration.temperature):
-        return None
-    left = max(0.0, 1.0 - env_steps / (exploration.decay * config.env_steps))
-    return Exploration(exploration.epsilon * left, exploration.temperature * left)
+        return 0
+    return max(1, round(exploration.decay * config.env_steps / EXPLORATION_STEPS))
 
 
 def is_averaged(config: NTupleConfig, env_steps: int) -> bool:

@@ -102,7 +102,8 @@ def play_on(search: TreeSearch, guide: Guide | None, row: Row, trace: Trace) -> 
             keep(rules, tree, row)
         else:
             clear(tree)
-        search_tree(search, board_of(row), not settings.draws)
+        # A table of endgames may remove the most visited move, so its visits decide nothing.
+        search_tree(search, board_of(row), not settings.draws and (guide is None or not settings.is_mean))
         if guide is not None:
             remove_moves(rules, guide, tree)
         action = choose_move(settings, tree)

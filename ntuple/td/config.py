@@ -11,10 +11,11 @@ BLOCK_LEVELS = {2**level: level for level in range(3, 18)}  # block tile -> log2
 
 # Conditions under which keys have an effect.
 TRACES, LAMBDAS = "target.method=trace|delayed", "target.method=lambda_return|trace|delayed"
+HORIZON = f"{TRACES} and target.direction=forward"
 RETURNS = "target.method=n_step|lambda_return"
 SOME_TD = "step_size.adaptive_fraction!=1.0"
 SOME_ADAPTIVE = "step_size.adaptive_fraction!=0.0"
-SOME_TC, AUTOSTEP = "step_size.adaptive=tc", "step_size.adaptive=autostep"
+SOME_TC, AUTOSTEP = (f"step_size.adaptive={rule} and {SOME_ADAPTIVE}" for rule in ("tc", "autostep"))
 SEARCHES = "target.search.simulations!=1"
 RESTART, CAROUSEL, JUMP = "start.kind=restart", "start.kind=carousel", "start.kind=jump_start"
 BLOCKS, BOUNDARY, POSITIONS = "start.kind=blocks", "start.kind=boundary", "start.kind=positions"
@@ -67,7 +68,7 @@ class TargetConfig(Settings, prefix="target"):
         "h, number of earlier moves that learn from an error; forward learning only (Jaskowski 2017, algorithm 1).",
         at_least=0,
         at_most=1000,
-        only_if=TRACES,
+        only_if=HORIZON,
     )
     rectified: Literal["none", "target", "relu"] = setting(
         "none",
@@ -226,3 +227,8 @@ class StartConfig(Settings, prefix="start"):
     boundary: BoundaryConfig = group(BoundaryConfig, only_if=BOUNDARY)
     positions: PositionsConfig = group(PositionsConfig, only_if=POSITIONS)
     jump_start: JumpStartConfig = group(JumpStartConfig, only_if=JUMP)
+
+    @property
+    def until(self) -> int:
+        """The tile with which training games end; 0: they go on."""
+        return self.positions.until if self.kind == "positions" else 0

@@ -9,6 +9,8 @@ Learning is off-policy, as in Q-learning: a target has the value of the best mov
 
 - Targets of several steps have the rewards of the moves that were made.
 - Backward targets and the targets of state values have the rewards and values of the moves that were made.
+
+If a search computes the target, exploration replaces the move that the training makes; softmax has the values of 1-ply.
 """
 
 import math
@@ -40,22 +42,26 @@ def _uniform(row: Row) -> np.float64:
 
 
 @kernel
-def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, best: ChosenMove) -> ChosenMove:
-    """Choose the best move of a game or explore another one.
+def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, move: ChosenMove) -> ChosenMove:
+    """Return the move of a game, or explore another one.
 
     Args:
         scratch: memory of the thread, with the values that `best_move` has computed.
+        move: the move without exploration.
     """
     is_random = bool(_uniform(row) < exploration.epsilon)
     if not is_random and exploration.temperature == 0:
-        return best
+        return move
+    highest = np.float32(-np.inf)
+    for action in range(4):
+        highest = max(highest, scratch.values[game, action])
     total = 0.0
     for action in range(4):
-        total += _odds(scratch.values[game, action], best.value, is_random, exploration)
+        total += _odds(scratch.values[game, action], highest, is_random, exploration)
     rest = _uniform(row) * total
-    chosen = best.action
+    chosen = move.action
     for action in range(4):
-        odds = _odds(scratch.values[game, action], best.value, is_random, exploration)
+        odds = _odds(scratch.values[game, action], highest, is_random, exploration)
         if odds > 0 and rest >= 0:
             chosen = action
         rest -= odds
@@ -63,7 +69,7 @@ def explore(scratch: Scratch, game: int, row: Row, exploration: Exploration, bes
 
 
 @inline
-def _odds(value: np.float32, best: np.float32, is_random: bool, exploration: Exploration) -> float:
+def _odds(value: np.float32, highest: np.float32, is_random: bool, exploration: Exploration) -> float:
     if value == -np.inf:
         return 0.0
-    return 1.0 if is_random else math.exp((np.float64(value) - best) / exploration.temperature)
+    return 1.0 if is_random else math.exp((np.float64(value) - highest) / exploration.temperature)

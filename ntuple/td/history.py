@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ntuple.game.bitboard import Board
 from ntuple.game.jit import inline
 
-LONGEST_GAME = 1 << 17  # moves: the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each
+LONGEST_GAME = 1 << 17  # moves. In 2048 the sum of all tiles, at most 2^18 - 4, grows by 2 or 4 with each move
 
 
 class History(NamedTuple):

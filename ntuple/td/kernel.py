@@ -109,7 +109,7 @@ def train(training: Training, num_moves: int) -> None:
             row = games[game]
             greedy = best_move(network, scratch, game)
             best, move = _searched(training, training.target_search, row, game, greedy)
-            move = explored(scratch, training.exploration, row, game, best, move)
+            move = explored(scratch, training.exploration, row, game, move)
             is_at_end = _is_at_end(training.starts, row)
             is_over = is_at_end or move.action < 0
             _learn(training, history, training.expects, game, best, is_over, is_at_end)
@@ -146,12 +146,10 @@ def _searched(
 
 
 @inline
-def explored(
-    scratch: Scratch, exploration: Exploration | None, row: Row, game: int, best: ChosenMove, move: ChosenMove
-) -> ChosenMove:
+def explored(scratch: Scratch, exploration: Exploration | None, row: Row, game: int, move: ChosenMove) -> ChosenMove:
     """Return the move of exploration instead of `move`, if there is exploration and the game is not over."""
-    if exploration is not None and best.action >= 0:
-        return explore(scratch, game, row, exploration, best)
+    if exploration is not None and move.action >= 0:
+        return explore(scratch, game, row, exploration, move)
     return move
 
 

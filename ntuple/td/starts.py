@@ -104,7 +104,7 @@ def make_starts(config: NTupleConfig) -> Starts:
         boundary=config.frozen_stages,
         block=start.blocks.level,
         block_limit=start.blocks.limit,
-        until=game.tiles.index(start.positions.until) if start.positions.until else 0,
+        until=game.tiles.index(start.until) if start.until else 0,
         jump_share=np.uint64(round(start.jump_start.fraction * ONE_IN_32_BITS)),
         jump_tiles=np.array([game.tiles.index(tile) for tile in jump_tiles], np.uint64),
     )

@@ -134,7 +134,7 @@ def train_values(training: Training, kind: int, num_moves: int) -> None:
                 count_game(rules, row, counts)
                 begin_game(rules, row, row[RNG])
                 continue
-            move = explored(scratch, training.exploration, row, game, move, move)
+            move = explored(scratch, training.exploration, row, game, move)
             go_on(rules, row, move.after, np.uint64(move.reward))
             learning = Learning(network, scratch.lookup, ROWS * game + LEARN, target, size, counts)
             move = ChosenMove(move.action, move.after, with_placed(rules, row, move.reward), move.value)

@@ -222,6 +222,7 @@ def learn_end(
     """Make the remaining updates of a game that is over; `returned` is r_{last + 1}."""
     target = learning.target
     if target.is_backward:
+        first = max(first, last - history.mask)  # earlier moves are no longer stored
         _learn_backward(rules, learning, history, game, first, last, returned)
         return
     learn_forward(rules, learning, history, game, first, last, returned)

@@ -80,6 +80,7 @@ class Part(Settings, prefix="part"):
 class Whole(Settings):
     part: Part = group(Part)
     rest: int = setting(0, "Rest.", at_least=0, only_if="part.kind=a|c or part.flag!=True")
+    both: int = setting(0, "Both.", at_least=0, only_if="part.kind=a and part.flag!=True or rest=2")
 
 
 class Row(Settings):
@@ -197,3 +198,8 @@ def test_keys_without_effect() -> None:
         "rest": "rest = 1 has no effect: it needs part.kind=a|c or part.flag!=True"
     }
     assert without_effect(Whole(part=Part("b", flag=False), rest=1)) == {}
+    assert without_effect(Whole(part=Part("b", flag=False), both=1), "x.") == {
+        "x.both": "x.both = 1 has no effect: it needs x.part.kind=a and x.part.flag!=True or x.rest=2"
+    }
+    assert without_effect(Whole(part=Part("b", flag=False), rest=2, both=1)) == {}
+    assert without_effect(Whole(part=Part(flag=False), both=1)) == {}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import endgames, rules
 
-from ntuple.endgames.layout import arrangement_of, layer_and_place, make_layout, sum_of_lines
+from ntuple.endgames.layout import RANK_BITS, arrangement_of, layer_and_place, make_layout, sum_of_lines
 from ntuple.endgames.pattern import Pattern, parse_pattern
 from ntuple.endgames.solver import solve_layers
 from ntuple.endgames.table import EndgameTable
@@ -68,6 +68,14 @@ def test_eight_free_cells_as_an_independent_solver_found_them(tile: int, probabi
     layers = dict(solve_layers(pattern, make_layout(pattern)))
     assert layers[2].max() == pytest.approx(probability, abs=0.001)
     assert sum(layer.size for layer in layers.values()) == pattern.target**8
+
+
+def test_sums_that_do_not_fit_a_layout_are_refused() -> None:
+    layout = make_layout(parse_pattern("LLLL/LLLL/LLL./LLL.", 8192))
+    assert (layout.halves >> RANK_BITS).max() == 2048  # a tile of 4096
+    for letters, tile, most in (("LLLL/LLLL/LLL./LL..", 8192, 2), ("LLLL/LLLL/L.../....", 4096, 6)):
+        with pytest.raises(ValueError, match=f"free cells: give {most} at most with the target {tile}"):
+            parse_pattern(letters, tile)
 
 
 def test_each_board_has_a_place_of_its_own() -> None:

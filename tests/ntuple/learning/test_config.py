@@ -69,3 +69,7 @@ def test_mistakes_are_refused_by_name(mistake: dict[str, Any], says: str) -> Non
     with pytest.raises(ValueError, match=says) as caught:
         from_plain(NTupleConfig, mistake)
     assert "\n" not in str(caught.value)
+
+
+def test_levels_are_those_of_the_game_in_2048() -> None:
+    assert (NTupleConfig(levels=12).num_levels, NTupleConfig(game="2584", levels=12).num_levels) == (16, 12)

@@ -3,9 +3,9 @@ from dataclasses import replace
 import numpy as np
 
 from ntuple import NTupleConfig, NTupleLearner
-from ntuple.learning.schedule import exploration_at, learning_rate_at
+from ntuple.learning.schedule import exploration_at, learning_rate_at, stretch_of
 from ntuple.tables.file_order import read_field
-from ntuple.td.config import ExplorationConfig, StepSizeConfig
+from ntuple.td.config import AutostepConfig, ExplorationConfig, StepSizeConfig
 from ntuple.td.step_sizes import SECOND
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 
@@ -13,15 +13,18 @@ from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, le
 def test_rates_fall_and_memory_is_lost_on_time() -> None:
     config = METHODS[CAROUSEL]
     learner = NTupleLearner(config, seed=1)
-    stops, rates, touched = [], [], []
+    rates, touched = {}, {}  # by the first move of a stretch, and by the first one after it
     while learner.progress["env_steps"] < config.env_steps:
-        stops.append(learner.progress["env_steps"])
-        rates.append(learner.advance()["td/learning_rate"])
-        touched.append(np.count_nonzero(read_field(learner.network, SECOND)) if rates[-1] == 1 else 0)
+        start = learner.progress["env_steps"]
+        rates[start] = learner.advance()["td/learning_rate"]
+        if rates[start] == 1:
+            touched[learner.progress["env_steps"]] = np.count_nonzero(read_field(learner.network, SECOND))
     # Reports every 1000 moves; the rate falls at 400 and 1200; TC starts at 2000; E and A are reset at 2700 and 3400.
-    assert stops == [0, 400, 1000, 1200, 2000, 2700, 3000, 3400]
-    assert rates == [0.1, 0.05, 0.05, 0.01, 1.0, 1.0, 1.0, 1.0]
-    assert touched[4] > touched[5] < touched[6]  # entries touched 300, not 700, moves after a reset
+    stops = [0, 400, 1000, 1200, 2000, 2700, 3000, 3400]
+    assert set(rates) == {*stops, *range(0, config.env_steps, 40)}  # exploration falls in a hundred steps
+    assert [rates[move] for move in stops] == [0.1, 0.05, 0.05, 0.01, 1.0, 1.0, 1.0, 1.0]
+    assert touched[2700] > touched[3000] < touched[3400]  # entries touched 300, not 700, moves after a reset
+    assert touched[3440] < touched[3000]
 
 
 def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
@@ -39,6 +42,9 @@ def test_otd_tc_switches_once_and_with_fresh_memory() -> None:
 
 def test_pure_tc_has_no_td_phase_and_pure_td_no_memory() -> None:
     assert all(r["td/coherence"] == 1 for r in learn(NTupleLearner(replace(SMALL, step_size=TC), 1)))
+    autostep = StepSizeConfig(adaptive="autostep", autostep=AutostepConfig(first=0.25))
+    report = NTupleLearner(replace(SMALL, step_size=autostep), 1).advance()
+    assert (report["td/coherence"], report["td/learning_rate"]) == (0, 0.25)
     learner = NTupleLearner(replace(SMALL, step_size=TD), 1)
     assert all(r["td/coherence"] == 0 for r in learn(learner))
     assert learner.network.memory.size == 0
@@ -56,3 +62,6 @@ def test_rates_fall_by_steps_and_exploration_linearly() -> None:
     rates = [learning_rate_at(config, move, False) for move in (0, 499, 500, 749, 750, 999)]
     assert rates == [0.1, 0.1, 0.01, 0.01, 0.001, 0.001]
     assert [exploration_at(config, move) for move in (0, 250, 500, 900)] == [(0.1, 0.0), (0.05, 0.0), (0, 0), (0, 0)]
+    assert exploration_at(config, 254) == (0.05, 0.0)
+    # A training has the exploration of each of the hundred steps, however few its reports.
+    assert [stretch_of(config, move) for move in (0, 254, 498)] == [(0, 5), (250, 255), (495, 500)]

@@ -6,7 +6,7 @@ from ntuple.game.bitboard import make_rules
 from ntuple.game.episode import COLUMNS, RNG
 from ntuple.game.jit import kernel
 from ntuple.game.rng import stream
-from ntuple.players.greedy import best_move, look_ahead, make_scratch
+from ntuple.players.greedy import ChosenMove, best_move, look_ahead, make_scratch
 from ntuple.tables.network import make_network
 from ntuple.td.exploration import Exploration, explore
 from tests.ntuple.drivers import to_board
@@ -15,23 +15,29 @@ BOARD = ((1, 2, 1, 2), (2, 1, 2, 1), (1, 2, 3, 3), (0, 1, 2, 1))  # all moves ex
 
 
 @kernel
-def draw(rules, network, scratch, board, row, exploration, counts, values):
+def draw(rules, network, scratch, board, row, exploration, counts, values, above):
+    """Count the moves of 20,000 draws. Without exploration the move is the best one, whose value is `above` too high.
+
+    So it is with the move of a search, whose value is not that of 1-ply.
+    """
     look_ahead(rules, network, board, scratch, 0)
     best = best_move(network, scratch, 0)
+    searched = ChosenMove(best.action, best.after, best.reward, best.value + np.float32(above))
     for _ in range(20_000):
-        move = explore(scratch, 0, row, exploration, best)
+        move = explore(scratch, 0, row, exploration, searched)
         counts[move.action] += 1
         values[move.action] = move.value
     return best.action
 
 
-def _draw(epsilon: float, temperature: float) -> tuple[np.ndarray, np.ndarray, int]:
+def _draw(epsilon: float, temperature: float, above: float = 0.0) -> tuple[np.ndarray, np.ndarray, int]:
     rules, network = make_rules(4, 4), make_network("012,0145", 4, 4, 0.0)
     network.weights[:] = np.random.default_rng(2).standard_normal(network.weights.size, np.float32)
     row, counts, values = np.zeros(COLUMNS, np.uint64), np.zeros(4, np.int64), np.full(4, -np.inf)
     row[RNG] = stream(np.uint64(1), np.uint64(1))
     scratch = make_scratch(network)
-    best = draw(rules, network, scratch, to_board(BOARD), row, Exploration(epsilon, temperature), counts, values)
+    exploration = Exploration(epsilon, temperature)
+    best = draw(rules, network, scratch, to_board(BOARD), row, exploration, counts, values, above)
     return counts, values, best
 
 
@@ -44,9 +50,9 @@ def test_epsilon_draws_uniformly_among_legal_moves() -> None:
     assert stats.chisquare(counts[legal], 20_000 * expected[legal]).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("temperature", [5.0, 20.0])
-def test_softmax_draws_by_the_values(temperature: float) -> None:
-    counts, _, best = _draw(0.0, temperature)
+@pytest.mark.parametrize(("temperature", "above"), [(5.0, 0.0), (20.0, 0.0), (5.0, 1e4), (5.0, -1e4)])
+def test_softmax_draws_by_the_values(temperature: float, above: float) -> None:
+    counts, _, best = _draw(0.0, temperature, above)
     _, values, _ = _draw(1.0, 0.0)
     legal = np.isfinite(values)
     odds = np.exp((values[legal] - values.max()) / temperature)

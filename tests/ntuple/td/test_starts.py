@@ -152,6 +152,8 @@ def test_positions_that_hold_the_tile_of_the_end_are_refused(tmp_path: Path) -> 
         return make_starts(NTupleConfig(start=StartConfig("positions", positions=positions)))
 
     assert made(65536).until == 16
+    other = StartConfig("restart", positions=PositionsConfig(until=65536))
+    assert make_starts(NTupleConfig(start=other)).until == 0
     for until in (32768, 16384):
         with pytest.raises(ValueError, match=f"boards with start.positions.until={until} or more"):
             made(until)

@@ -25,7 +25,7 @@ from ntuple.tables.patterns import parse_network
 from ntuple.tables.values import value_at
 from ntuple.td.config import StartConfig
 from ntuple.td.history import LONGEST_GAME, make_history, remember
-from ntuple.td.kernel import COUNTS_SIZE, LearningRule, Training, train
+from ntuple.td.kernel import COUNTS_SIZE, UPDATES, LearningRule, Training, train
 from ntuple.td.starts import make_starts
 from ntuple.td.step_sizes import AUTOSTEP, FIRST, MEMORY_BITS, SECOND, TC, StepSize
 from ntuple.td.step_sizes import TD as TD_RULE
@@ -280,3 +280,34 @@ def test_a_restarted_game_learns_back_to_the_afterstate_before_it(
     )
     train(training, moves)
     assert {board: value(game, network, board) for board in values} == pytest.approx(values)
+
+
+def test_a_game_that_is_longer_than_the_history_learns_from_the_moves_that_are_stored() -> None:
+    game, network = make_rules(2, 2), make_network("0123", 2, 2, 10.0)
+    row, history = np.zeros((1, COLUMNS), np.uint64), make_history(1, 4)
+    boards = [
+        ((1, 0), (0, 0)),
+        ((2, 0), (0, 0)),
+        ((3, 0), (0, 0)),
+        ((4, 0), (0, 0)),
+        ((5, 0), (0, 0)),
+        ((3, 4), (2, 0)),
+    ]
+    for move, board in enumerate(boards):
+        remember(history, 0, move, to_board(board), np.float32(0))
+    row[0, AFTER_LO], row[0, AFTER_HI] = to_board(boards[-1])
+    row[0, BOARD_LO], row[0, BOARD_HI] = to_board(((3, 4), (2, 1)))  # no move is legal
+    row[0, MOVES] = len(boards)
+    counts = np.zeros(COUNTS_SIZE)
+    training = Training(
+        rules=game,
+        network=network,
+        method=LearningRule(target(TD, is_backward=True), step_size(TD_RULE, alpha=0.5)),
+        games=row,
+        history=history,
+        scratch=make_scratch(network),
+        counts=counts,
+    )
+    train(training, 1)  # of the next game
+    assert counts[UPDATES] == 4
+    assert [value(game, network, board) == 10 for board in boards] == [True, True, False, False, False, False]
