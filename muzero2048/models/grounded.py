@@ -82,7 +82,9 @@ class GroundedModel(Model):
         features = network.width * (num_cells if network.convolutional else 1)
         bins, initializers = config.value.bins, value_initializers(config.value, config.optimistic_value)
         self.policy_head = nnx.Linear(features, 4, rngs=rngs)
-        self.value_head = nnx.Linear(features, bins, rngs=rngs, **initializers)
+        # Beside tables the head begins with 0: V(s) is their sum.
+        of_state = {name: nnx.initializers.zeros_init() for name in initializers} if self.value_tables else initializers
+        self.value_head = nnx.Linear(features, bins, rngs=rngs, **of_state)
         self.chance_head = nnx.Linear(features, self.codes, rngs=rngs)
         if self.value_tables is None:
             self.afterstate_value_head = nnx.Linear(features, bins, rngs=rngs, **initializers)

@@ -9,7 +9,7 @@ from reference import value_tables
 from muzero2048.models.make import make_model
 from muzero2048.networks.value_codec import ValueCodec, transform
 from muzero2048.networks.value_tables import ValueTables, init_coherence, learn
-from tests.muzero2048.toy_model import NETWORKS, random_model, small_config
+from tests.muzero2048.toy_model import NETWORKS, small_config
 from tests.settings import configured
 
 TABLES = configured(NETWORKS["grounded"], value_tables={"shapes": "rects", "bits": 16})
@@ -39,20 +39,22 @@ def test_one_visit_closes_the_error() -> None:
     np.testing.assert_allclose(tables(cells), 96.0, rtol=1e-6)
 
 
-@pytest.mark.parametrize("decoding", ["inverse_of_mean", "mean_of_inverse"])
-def test_the_value_of_an_afterstate_is_its_sum(decoding: str, rng: np.random.Generator) -> None:
-    config = small_config("grounded", network=TABLES, value=ValueCodec(61, 60.0, decoding=decoding))
-    model = random_model(config, seed=0)
+@pytest.mark.parametrize(
+    ("decoding", "bins", "h_max"),
+    [("inverse_of_mean", 61, 60.0), ("mean_of_inverse", 61, 60.0), ("mean_of_inverse", 96, 450.0)],
+)
+def test_a_new_value_is_the_sum_of_the_tables(decoding: str, bins: int, h_max: float, rng: np.random.Generator) -> None:
+    config = small_config("grounded", network=TABLES, value=ValueCodec(bins, h_max, decoding=decoding))
+    model = make_model(config, 0)
     cells = jnp.asarray(rng.integers(0, 9, (8, 6)), jnp.uint8)
     entries = model.value_tables.entries(cells)
-    value = jnp.linspace(100.0, 1500.0, 8)
+    value = jnp.linspace(300.0, 1500.0, 8)
     weights = jnp.zeros_like(model.value_tables.weights[...])
     share = config.value.to_centre(value) / entries.shape[1]
     model.value_tables.weights[...] = weights.at[entries].set(share[:, None])
-    found = config.value.decode(model.afterstate_prediction(model.representation(cells)).value_logits)
-    # The predicted distribution is one bin wide. So with mean_of_inverse the value is about (bin / 2)^2 points higher,
-    # for all values.
-    np.testing.assert_allclose(found, value, atol=0.1 if decoding == "inverse_of_mean" else 1.5)
+    state = model.representation(cells)
+    for prediction in (model.afterstate_prediction(state), model.prediction(state)):
+        np.testing.assert_allclose(config.value.decode(prediction.value_logits), value, atol=0.1)
 
 
 def test_optimistic_tables() -> None:
