@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, take
+from ntuple.files.checkpoint_file import fill, load_tensors, read_config, save_tensors, take
 from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
@@ -32,6 +32,7 @@ from ntuple.files.stored_network import (
     read_weights,
 )
 from ntuple.learning.config import NTupleConfig
+from ntuple.learning.schedule import keeps_mean
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
@@ -133,6 +134,8 @@ def _by_part(network: Network, field: int = WEIGHT) -> Parts:
 def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
     """Read a checkpoint into the state of a new training.
 
+    A mean of networks is dropped if it does not belong to the budget of the config (`schedule.keeps_mean`).
+
     Raises:
         ValueError: a file is missing or damaged, or of another board, network or number of threads.
     """
@@ -145,7 +148,8 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
     weights = load_weights(folder, config)
     if "averaged" in training:
         count = int(take(training, "averaged", (1,), np.int64, path)[0])
-        state.mean = WeightMean(filled_network(config, weights).weights, count)
+        if keeps_mean(config, read_config(path), int(state.progress[0])):
+            state.mean = WeightMean(filled_network(config, weights).weights, count)
         weights = read_weights(training, "learned", config, path)
     del state.network  # else two networks would be in memory
     state.network = filled_network(config, weights, bits)

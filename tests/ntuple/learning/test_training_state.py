@@ -11,6 +11,7 @@ from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
 from ntuple.learning import threads
+from ntuple.learning.training_state import save_state
 from ntuple.tables.file_order import read_field
 from ntuple.td.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
 from ntuple.td.kernel import Training, train
@@ -120,6 +121,32 @@ def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path,
     played = NTuplePlayer(make_rules(3, 3), filled_network(plain, mean), 1).play(20, 3)
     np.testing.assert_array_equal(learner.player().play(20, 3).score, played.score)
     np.testing.assert_array_equal(load_ntuple_player(tmp_path, config).play(20, 3).score, played.score)
+
+
+def test_a_mean_with_networks_from_before_its_share_of_a_new_budget_is_dropped(tmp_path: Path) -> None:
+    """The mean of the moves 600, 1200, ... 3600, 4000 is that of the last 0.9 of 4000 moves."""
+    config = METHODS["averaged"]
+    learner = NTupleLearner(config, seed=1)
+    learn(learner)
+    learner.save(tmp_path)
+    for changed, is_kept in (
+        (config, True),
+        (replace(config, env_steps=5000), True),  # from move 500 on
+        (replace(config, env_steps=6000), False),  # from move 600 on: the first network is not after it
+        (replace(config, env_steps=50_000), False),  # from move 5000 on, which is not reached
+        (replace(config, average=replace(config.average, fraction=0.5)), False),
+        (replace(config, average=replace(config.average, env_steps=0)), False),
+    ):
+        resumed = NTupleLearner(changed, seed=1)
+        resumed.restore(tmp_path)
+        np.testing.assert_array_equal(resumed.network.weights, learner.network.weights)
+        state = resumed._state
+        assert (state.mean.count, state.played_network is state.network) == ((7, False) if is_kept else (0, True))
+    longer = replace(config, env_steps=50_000)
+    save_state(learner._state, longer, tmp_path)  # a mean after 4000 moves, though the first network is due at 5400
+    resumed = NTupleLearner(longer, seed=1)
+    resumed.restore(tmp_path)
+    assert resumed._state.mean.count == 0
 
 
 @pytest.mark.parametrize("config", [SMALL, *VALUES.values()], ids=KINDS)
