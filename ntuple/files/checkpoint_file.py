@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ntuple.core.settings import list_text
+from ntuple.core.settings import from_plain, list_text
 from ntuple.files.safetensors import (
     Array,
     ForeignFileError,
@@ -69,6 +69,12 @@ def load_tensors(path: Path, config: NTupleConfig) -> tuple[Tensors, NTupleConfi
     for name, tensor in tensors.items():
         check_finite(tensor, f"{path}: {name}", "use an earlier checkpoint")
     return tensors, config
+
+
+def read_config(path: Path) -> NTupleConfig:
+    """Return the config that `save_tensors` wrote into a file; ValueError as of `load_tensors`."""
+    with naming_damage(path, "use an earlier checkpoint"):
+        return from_plain(NTupleConfig, json.loads(map_safetensors(path)[1]["config"]))
 
 
 def take(tensors: Tensors, name: str, shape: tuple[int, ...], dtype: DTypeLike, path: Path) -> NDArray[np.generic]:

@@ -1,7 +1,8 @@
 """Convert networks to and from files of TDL2048+ (`.w`).
 
-TDL2048+ sums alpha delta / (S M) in E and A (`state::instruct` and `coherence::operator +=`), where this project sums
-delta. Its E and A are therefore ours divided by S M, taking alpha = 1, its value for TC.
+TDL2048+ sums alpha delta / (S M) in E and A (`state::instruct` and `coherence::operator +=`). This project sums delta
+if `step_size.tc.sums` is `errors`. The E and A of TDL2048+ are then ours divided by S M, taking alpha = 1, its value
+for TC. With `steps` this project sums the changes of the weights, which have the unit of TDL2048+.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from ntuple.core.games.known import find_game
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
 from ntuple.files.tdl import UNTOUCHED, FileTable, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
-from ntuple.tables.patterns import network_texts
+from ntuple.tables.patterns import NIBBLE_LEVELS, network_texts
 from ntuple.tables.stages import count_stages
 
 
@@ -29,9 +30,10 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
     """
     config = stored.config
     is_plain = find_game(config.game).doubles and (config.rows, config.columns) == (4, 4)
-    if not is_plain or not config.symmetry or config.values != "afterstate":
+    if not is_plain or config.num_levels != NIBBLE_LEVELS or not config.symmetry or config.values != "afterstate":
         raise ValueError(
-            "TDL2048+ has afterstates of 2048 on 4x4 boards and shared tables alone: this network cannot be a .w file"
+            "TDL2048+ has afterstates of 2048 on 4x4 boards, 16 levels and shared tables alone: this network cannot be "
+            "a .w file"
         )
     weights = stored.promoted().weights
     arrays = [stored.tables(in_half(weights) if half else weights)]
@@ -51,9 +53,10 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
 
 
 def from_w(file: WeightFile, config: NTupleConfig, stages: str | Sequence[int | str] = ()) -> StoredNetwork:
-    """Return the network of a file of TDL2048+, its E and A multiplied by S M.
+    """Return the network of a file of TDL2048+, its E and A in the unit of `step_size.tc.sums`.
 
     Args:
+        config: its `network` and `stages` are replaced by those of the file.
         stages: the thresholds of the stages, which the file does not contain.
 
     Raises:
@@ -88,5 +91,7 @@ def _sums(block: NDArray[np.generic]) -> NDArray[np.float32]:
 
 
 def _error_scale(stored: StoredNetwork) -> np.float32:
-    """Return S M: our E and A divided by those of TDL2048+."""
+    """Return our E and A divided by those of TDL2048+."""
+    if stored.config.step_size.tc.sums == "steps":
+        return np.float32(1)
     return np.float32(stored.num_views * len(stored.patterns))

@@ -170,5 +170,6 @@ def begin_from(learner: NTupleLearner, path: Path, config: NTupleConfig | None) 
         network = load_stored(path, config, with_memory=True)
     else:
         file = read_w(path)
-        network = from_w(file, NTupleConfig(), learner.config.stages if count_file_stages(file) > 1 else ())
+        config = NTupleConfig(step_size=learner.config.step_size)  # the unit of E and A
+        network = from_w(file, config, learner.config.stages if count_file_stages(file) > 1 else ())
     learner.begin_with(network)

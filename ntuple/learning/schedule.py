@@ -98,5 +98,26 @@ def _exploration_env_steps(config: NTupleConfig) -> int:
 
 def is_averaged(config: NTupleConfig, env_steps: int) -> bool:
     """Return whether the network after `env_steps` moves is averaged."""
-    every, first = config.average.env_steps, round(config.env_steps * (1 - config.average.fraction))
-    return every > 0 and env_steps > first and (env_steps % every == 0 or env_steps == config.env_steps)
+    every = config.average.env_steps
+    is_due = every > 0 and (env_steps % every == 0 or env_steps == config.env_steps)
+    return is_due and env_steps > _average_starts(config)
+
+
+def keeps_mean(config: NTupleConfig, saved: NTupleConfig, env_steps: int) -> bool:
+    """Return whether a training goes on with the mean of networks that it had after `env_steps` moves.
+
+    It does if the first network of the mean is in the last share of the budget, in which networks are averaged.
+
+    Args:
+        saved: the config at that time, perhaps with another budget.
+    """
+    every = saved.average.env_steps
+    if not (every and config.average.env_steps):
+        return False
+    first = min((_average_starts(saved) // every + 1) * every, env_steps)  # the end of a budget counts too
+    return first > _average_starts(config)
+
+
+def _average_starts(config: NTupleConfig) -> int:
+    """Return the number of moves after which networks are averaged."""
+    return round(config.env_steps * (1 - config.average.fraction))

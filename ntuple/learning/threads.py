@@ -29,7 +29,7 @@ from ntuple.td.exploration import Exploration
 from ntuple.td.history import History, make_history
 from ntuple.td.kernel import COUNTS_SIZE, ERROR_SUM, LearningRule, Training, start_games, train
 from ntuple.td.mcts_target import make_target_search
-from ntuple.td.starts import Starts, make_starts
+from ntuple.td.starts import BOUNDARY, CAROUSEL_OF_STAGES, START_KINDS, Starts, make_starts
 from ntuple.td.state_and_q import AFTERSTATES, train_values
 from ntuple.td.targets import EXPECTED, history_length
 
@@ -37,6 +37,7 @@ from ntuple.td.targets import EXPECTED, history_length
 # simulations. The number is fixed: each call of
 # the kernel begins with the thread's first game, so a resumed training must have the same slices to give the same bits.
 SLICE_MOVES = 250_000
+KINDS_WITH_MEMORY = (CAROUSEL_OF_STAGES, BOUNDARY)  # starts that keep boards of a thread's games
 TICK_SECONDS = 0.5  # between two calls of `tick`
 
 
@@ -67,7 +68,16 @@ def make_thread_games(config: NTupleConfig, rules: AnyRules, seed: int) -> Threa
     start_games(rules, np.uint64(seed), rows.reshape(-1, COLUMNS))
     length = history_length(make_target(config), kind == "restart")
     histories = [make_history(GAMES_A_THREAD, length) if length else None for _ in range(threads)]
-    return ThreadGames(rows, histories, [None if kind == "normal" else make_starts(config) for _ in range(threads)])
+    return ThreadGames(rows, histories, _starts_of_threads(config))
+
+
+def _starts_of_threads(config: NTupleConfig) -> list[Starts | None]:
+    """Make the starts of each thread; all threads share those that do not change, such as the positions of a file."""
+    if config.start.kind == "normal":
+        return [None] * config.num_threads
+    if START_KINDS[config.start.kind] in KINDS_WITH_MEMORY:
+        return [make_starts(config) for _ in range(config.num_threads)]
+    return [make_starts(config)] * config.num_threads
 
 
 def memory_arrays(games: ThreadGames) -> Tensors:
@@ -76,7 +86,7 @@ def memory_arrays(games: ThreadGames) -> Tensors:
     for i, (history, starts) in enumerate(zip(games.histories, games.starts, strict=True)):
         if history:
             arrays |= {f"boards.{i}": history.boards, f"rewards.{i}": history.rewards, f"deltas.{i}": history.deltas}
-        if starts:
+        if starts and starts.kind in KINDS_WITH_MEMORY:
             arrays |= {f"pools.{i}": starts.pools, f"seen.{i}": starts.seen}
     return arrays
 

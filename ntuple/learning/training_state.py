@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ntuple.files.checkpoint_file import fill, load_tensors, save_tensors, take
+from ntuple.files.checkpoint_file import fill, load_tensors, read_config, save_tensors, take
 from ntuple.files.safetensors import Array, Parts, Tensors
 from ntuple.files.stored_network import (
     MEMORY_FIELDS,
@@ -32,6 +32,7 @@ from ntuple.files.stored_network import (
     read_weights,
 )
 from ntuple.learning.config import NTupleConfig
+from ntuple.learning.schedule import keeps_mean
 from ntuple.learning.threads import ThreadGames, memory_arrays
 from ntuple.tables.averaging import WeightMean
 from ntuple.tables.cpu_placement import available_cores
@@ -72,12 +73,15 @@ def begin_with(state: TrainingState, config: NTupleConfig, stored: StoredNetwork
       last one. Nothing is promoted any more then, because looking promoted weights up is slow. Else the later stages
       begin with their initial weights.
     - If its untouched weights would have other values in this training, its promoted weights are written out.
-    - What its adaptive rule keeps is taken over if this training has the same rule from the first move on.
+    - What its adaptive rule keeps is taken over if this training has the same rule from the first move on, and the
+      numbers mean the same in both.
     """
     check_beginning(stored.config, config)
     if (stored.config.promotion, stored.initial) != (config.promotion, state.network.initial):
         stored = stored.promoted()
-    keeps_memory = config.adaptive_starts == 0 and stored.memory.keys() == adaptive_fields(config).keys()
+    is_same_rule = _memory_keys(stored.config) == _memory_keys(config)
+    has_memory = stored.memory.keys() == adaptive_fields(config).keys()
+    keeps_memory = config.adaptive_starts == 0 and is_same_rule and has_memory
     del state.network  # else two networks would be in memory
     state.network = new_network(config, MEMORY_BITS[config.step_size.adaptive] if keeps_memory else None)
     _write_tables(state.network, config, stored, stored.weights, WEIGHT)
@@ -104,6 +108,14 @@ def adaptive_fields(config: NTupleConfig) -> dict[str, int]:
     """Return the fields that the adaptive rule keeps, by their names in files; TC uses only two."""
     names = ("first", "second") if config.step_size.adaptive == "tc" else tuple(MEMORY_FIELDS)
     return {name: MEMORY_FIELDS[name] for name in names}
+
+
+def _memory_keys(config: NTupleConfig) -> dict[str, str | float]:
+    """Return the keys that determine what the numbers of the adaptive rule mean, with their values."""
+    size = config.step_size
+    if size.adaptive == "tc":
+        return {"step_size.adaptive": "tc", "step_size.tc.sums": size.tc.sums}
+    return {"step_size.adaptive": size.adaptive, "step_size.autostep.first": size.autostep.first}
 
 
 def save_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
@@ -133,19 +145,26 @@ def _by_part(network: Network, field: int = WEIGHT) -> Parts:
 def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> None:
     """Read a checkpoint into the state of a new training.
 
+    A mean of networks is dropped if it does not belong to the budget of the config (`schedule.keeps_mean`).
+
     Raises:
-        ValueError: a file is missing or damaged, or of another board, network or number of threads.
+        ValueError: a file is missing or damaged, or of another board, network or number of threads, or what it keeps
+            of the games or for the adaptive rule is not what the config needs.
     """
     path = folder / TRAINING_FILE
     training, config = load_tensors(path, config)
+    saved = read_config(path)
     fill(state.progress, training, "progress", path)
     _restore_games(state.games, training, path)
     memory = read_memory(training, config, path)
+    if memory:
+        _check_memory(saved, config, path)
     bits = MEMORY_BITS[config.step_size.adaptive] if memory else None
     weights = load_weights(folder, config)
     if "averaged" in training:
         count = int(take(training, "averaged", (1,), np.int64, path)[0])
-        state.mean = WeightMean(filled_network(config, weights).weights, count)
+        if keeps_mean(config, saved, int(state.progress[0])):
+            state.mean = WeightMean(filled_network(config, weights).weights, count)
         weights = read_weights(training, "learned", config, path)
     del state.network  # else two networks would be in memory
     state.network = filled_network(config, weights, bits)
@@ -153,11 +172,25 @@ def restore_state(state: TrainingState, config: NTupleConfig, folder: Path) -> N
         write_field(state.network, values, MEMORY_FIELDS[name])
 
 
+def _check_memory(saved: NTupleConfig, config: NTupleConfig, path: Path) -> None:
+    """Check that the numbers of the adaptive rule mean the same in both; ValueError names the key that differs."""
+    wanted = _memory_keys(config)
+    for key, value in _memory_keys(saved).items():  # the rule first: the other key depends on it
+        if wanted[key] != value:
+            raise ValueError(
+                f"{path}: saved with {key} = {value!r}, but the config says {wanted[key]!r}: set {value!r}"
+            )
+
+
 def _restore_games(games: ThreadGames, training: Tensors, path: Path) -> None:
-    """Fill the arrays of the threads from a file; ValueError if it has another number of threads."""
+    """Fill the arrays of the threads from a file; ValueError if it has other threads, or what they remember differs."""
     saved_threads, threads = len(training["games"]) if "games" in training else 0, len(games.rows)
     if saved_threads != threads:
         raise ValueError(f"{path}: saved by {saved_threads} threads: set threads to that, not {threads}")
     fill(games.rows, training, "games", path)
     for name, array in memory_arrays(games).items():
-        fill(array, training, name, path)
+        try:
+            fill(array, training, name, path)
+        except ValueError as error:
+            keys = "start" if name.startswith(("pools", "seen")) else "target and start"
+            raise ValueError(f"{error}: set {keys} as in the training that was saved") from None

@@ -10,7 +10,9 @@ from ntuple.files.checkpoint_file import load_tensors, save_tensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored, save_stored
 from ntuple.files.tdl import read_w, write_w
 from ntuple.files.tdl_network import from_w, to_w
+from ntuple.learning.learner import begin_from
 from ntuple.tables.file_order import read_field
+from ntuple.td.config import StepSizeConfig, TCConfig
 from ntuple.td.step_sizes import FIRST, SECOND
 from tests.ntuple.drivers import value
 
@@ -65,6 +67,20 @@ def test_errors_are_on_the_scale_of_tdl2048() -> None:
     both = StoredNetwork(CONFIG, ours.weights, {"first": ours.weights, "second": ours.weights + 32})
     table = to_w(both).tables[0]
     np.testing.assert_allclose(table.blocks[1][4096:], (ours.weights[:4096] + 32) / 16)
+
+
+def test_sums_of_steps_have_the_unit_of_tdl2048() -> None:
+    steps = replace(CONFIG, step_size=StepSizeConfig(tc=TCConfig(sums="steps")))
+    file, errors = read_w(GOLDEN / "tc.w"), from_w(read_w(GOLDEN / "tc.w"), CONFIG).memory
+    stored, learner = from_w(file, steps), NTupleLearner(replace(steps, network=("012", "15")), seed=1)
+    assert [table.blocks[1].tobytes() for table in to_w(stored).tables] == [t.blocks[1].tobytes() for t in file.tables]
+    begin_from(learner, GOLDEN / "tc.w", None)
+    begun = StoredNetwork(learner.config, read_field(learner.network, FIRST))
+    for m, pattern in enumerate(stored.patterns):
+        theirs = stored.tables(stored.memory["first"])[m]
+        np.testing.assert_array_equal(stored.tables(errors["first"])[m], 16 * theirs)
+        np.testing.assert_array_equal(begun.tables(begun.weights)[begun.patterns.index(pattern)], theirs)
+    assert np.count_nonzero(errors["first"]) > 50
 
 
 STAGED = replace(CONFIG, network=("012", "01", "45"), stages=(16, 64, 256), v_init=2400.0)
@@ -126,8 +142,10 @@ def test_what_a_w_file_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="lacks the tuple"):
         from_w(file._replace(tables=file.tables[:-1]), CONFIG, "256")
     small = StoredNetwork(replace(CONFIG, rows=3, columns=3), np.zeros(4096 + 256, np.float32))
-    with pytest.raises(ValueError, match="4x4 boards"):
-        to_w(small)
+    fewer_levels = StoredNetwork(replace(CONFIG, levels=12), np.zeros(12**3 + 12**2, np.float32))
+    for other in (small, fewer_levels):
+        with pytest.raises(ValueError, match=r"2048 on 4x4 boards, 16 levels.*cannot be a \.w file"):
+            to_w(other)
 
 
 def test_numbers_that_are_not_finite_are_refused_by_every_reader(tmp_path: Path) -> None:

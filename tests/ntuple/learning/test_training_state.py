@@ -1,6 +1,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,21 @@ from ntuple.files.safetensors import write_safetensors
 from ntuple.files.stored_network import StoredNetwork, filled_network, load_stored
 from ntuple.game.bitboard import make_rules
 from ntuple.learning import threads
+from ntuple.learning.training_state import save_state
 from ntuple.tables.file_order import read_field
-from ntuple.td.config import BoundaryConfig, ExplorationConfig, StartConfig, StepSizeConfig
+from ntuple.tables.network import with_memory
+from ntuple.td.config import (
+    AutostepConfig,
+    BoundaryConfig,
+    ExplorationConfig,
+    StartConfig,
+    StepSizeConfig,
+    TargetConfig,
+    TCConfig,
+)
 from ntuple.td.kernel import Training, train
 from ntuple.td.state_and_q import KINDS
+from ntuple.td.step_sizes import MEMORY_BITS
 from tests.ntuple.learning.trainings import CAROUSEL, METHODS, SMALL, TC, TD, learn
 from tests.slow import others_slow
 
@@ -121,6 +133,32 @@ def test_the_mean_of_the_networks_on_the_way_is_played_and_saved(tmp_path: Path,
     np.testing.assert_array_equal(load_ntuple_player(tmp_path, config).play(20, 3).score, played.score)
 
 
+def test_a_mean_with_networks_from_before_its_share_of_a_new_budget_is_dropped(tmp_path: Path) -> None:
+    """The mean of the moves 600, 1200, ... 3600, 4000 is that of the last 0.9 of 4000 moves."""
+    config = METHODS["averaged"]
+    learner = NTupleLearner(config, seed=1)
+    learn(learner)
+    learner.save(tmp_path)
+    for changed, is_kept in (
+        (config, True),
+        (replace(config, env_steps=5000), True),  # from move 500 on
+        (replace(config, env_steps=6000), False),  # from move 600 on: the first network is not after it
+        (replace(config, env_steps=50_000), False),  # from move 5000 on, which is not reached
+        (replace(config, average=replace(config.average, fraction=0.5)), False),
+        (replace(config, average=replace(config.average, env_steps=0)), False),
+    ):
+        resumed = NTupleLearner(changed, seed=1)
+        resumed.restore(tmp_path)
+        np.testing.assert_array_equal(resumed.network.weights, learner.network.weights)
+        state = resumed._state
+        assert (state.mean.count, state.played_network is state.network) == ((7, False) if is_kept else (0, True))
+    longer = replace(config, env_steps=50_000)
+    save_state(learner._state, longer, tmp_path)  # a mean after 4000 moves, though the first network is due at 5400
+    resumed = NTupleLearner(longer, seed=1)
+    resumed.restore(tmp_path)
+    assert resumed._state.mean.count == 0
+
+
 @pytest.mark.parametrize("config", [SMALL, *VALUES.values()], ids=KINDS)
 def test_load_player_plays_like_the_learner(tmp_path: Path, config: NTupleConfig) -> None:
     learner = NTupleLearner(config, seed=4)
@@ -155,6 +193,35 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     weights.unlink()
     with pytest.raises(ValueError, match="missing or damaged"):
         load_ntuple_player(tmp_path, SMALL)
+
+
+STEPS, AUTOSTEP = StepSizeConfig(tc=TCConfig(sums="steps")), StepSizeConfig(adaptive="autostep")
+SLOWER = replace(AUTOSTEP, autostep=AutostepConfig(first=0.5))
+
+
+@pytest.mark.parametrize(
+    ("saved", "changes", "says"),
+    [
+        (TC, {"step_size": AUTOSTEP}, "saved with step_size.adaptive = 'tc'"),
+        (AUTOSTEP, {"step_size": TC}, "saved with step_size.adaptive = 'autostep'"),
+        (TC, {"step_size": STEPS}, "saved with step_size.tc.sums = 'errors'"),
+        (AUTOSTEP, {"step_size": SLOWER}, r"saved with step_size.autostep.first = 1\.0, but the config says 0\.5"),
+        (TC, {"target": TargetConfig("delayed")}, "boards.0 .* found nothing: set target and start as"),
+        (TC, {"start": METHODS[CAROUSEL].start}, "pools.0 .* found nothing: set start as"),
+    ],
+)
+def test_a_resumed_training_keeps_its_adaptive_rule_target_and_start(
+    tmp_path: Path, saved: StepSizeConfig, changes: dict[str, Any], says: str
+) -> None:
+    learner = NTupleLearner(replace(SMALL, step_size=saved), seed=1)
+    learner.save(tmp_path)
+    before = NTupleLearner(replace(learner.config, step_size=changes.get("step_size", saved)), seed=2)
+    before.restore(tmp_path)  # the rule has not begun
+    learner._state.network = with_memory(learner.network, MEMORY_BITS[saved.adaptive])
+    learner.save(tmp_path)
+    with pytest.raises(ValueError, match=rf"^{tmp_path}/training.safetensors: {says}") as caught:
+        NTupleLearner(replace(learner.config, **changes), seed=2).restore(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_later_stage_is_trained_alone_behind_a_trained_one(tmp_path: Path) -> None:
@@ -205,10 +272,16 @@ def test_step_sizes_go_on_where_they_were_if_the_rule_is_the_same(tmp_path: Path
     again = NTupleLearner(first.config, seed=2)
     again.begin_with(stored)
     np.testing.assert_array_equal(again.network.weights, first.network.weights)
-    for size in (TD, StepSizeConfig(adaptive="autostep")):
+    autostep = replace(stored, config=replace(SMALL, step_size=AUTOSTEP))
+    autostep = replace(autostep, memory=stored.memory | {"log_rate": stored.weights})
+    for source, size, is_kept in (
+        (stored, TC, True), (stored, TD, False), (stored, STEPS, False), (stored, AUTOSTEP, False),
+        (autostep, AUTOSTEP, True), (autostep, SLOWER, False), (autostep, TC, False),
+        (replace(stored, memory={}), TC, False), (replace(autostep, memory=stored.memory), AUTOSTEP, False),
+    ):  # fmt: skip
         other = NTupleLearner(replace(SMALL, step_size=size), seed=2)
-        other.begin_with(stored)
-        assert other.network.memory.size == 0
+        other.begin_with(source)
+        assert (other.network.memory.size > 0) == is_kept
         np.testing.assert_array_equal(read_field(other.network), read_field(first.network))
 
 
