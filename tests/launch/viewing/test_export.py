@@ -117,6 +117,8 @@ def test_untouched_weights_take_no_room():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
+        ({"game": "2584"}, "made plays 2584; the page plays networks of 2048 only"),
+        ({"game": "threes"}, "made plays threes; the page plays networks of 2048 only"),
         ({"stages": (16, 32)}, "made has 3 stages; the page plays networks of one stage only"),
         ({"values": "action"}, "made values actions; the page plays networks of afterstates only"),
         ({"values": "state"}, "made values states; the page plays networks of afterstates only"),
