@@ -43,6 +43,27 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert "summary 500ms" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("number", "code", "env_steps"), [(None, 0, 100), (signal.SIGINT, 75, 30)])
+def test_a_training_goes_on_and_saves_when_nobody_reads_its_output(
+    toy_yaml: Path, monkeypatch, unread, number: int | None, code: int, env_steps: int
+):
+    """Ctrl-C at `train ... | tee log` ends tee first."""
+    advance = ToyLearner.advance
+
+    def struck(self, tick):
+        if number and self.env_steps == env_steps - 10:
+            signal.raise_signal(number)
+        return advance(self, lambda moves: tick(moves) and self.env_steps == env_steps)
+
+    monkeypatch.setattr(ToyLearner, "advance", struck)
+    with unread():
+        assert _train(toy_yaml) == code
+    process = read_process(RUN)
+    assert process is not None
+    assert (process.exit_code, process.line) == (code, "")
+    assert find_checkpoint(RUN).name == str(env_steps)
+
+
 def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch):
     def slowly(function):
         return lambda *arguments: (time.sleep(0.1), function(*arguments))[1]
