@@ -110,6 +110,20 @@ def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
     assert entries[0]["version"] == version("muzero2048")
 
 
+@pytest.mark.parametrize(
+    ("every", "evaluated"),
+    [(0, {50: 4, 100: 4}), (30, {30: 3, 50: 4, 60: 3, 90: 3, 100: 4}), (50, {50: 3, 100: 4})],
+)
+def test_a_longer_budget_keeps_the_final_evaluation_unless_one_in_training_is_due(
+    toy_yaml: Path, every: int, evaluated: dict[int, int]
+):
+    """A final evaluation has 4 games, one in training 3."""
+    for words in (["toy.env_steps=50"], ["--resume"]):
+        assert _train(toy_yaml, f"run.evaluate_env_steps={every}", *words) == 0
+    rows = [row for row in read_metrics(RUN) if "eval/games" in row]
+    assert [(row["env_steps"], row["eval/games"]) for row in rows] == list(evaluated.items())
+
+
 def test_a_finished_run_says_so(toy_yaml: Path, capsys):
     _train(toy_yaml)
     before = (RUN / "metrics.jsonl").read_bytes()
