@@ -10,13 +10,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError, warn
+from launch.experiment.machine_info import own_program
 from launch.files import write_text
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import PlannedTask
@@ -88,7 +88,7 @@ def make_script(tasks: Sequence[PlannedTask], cluster: ClusterConfig, name: str,
         *cluster.options,
     ]  # fmt: skip
     forward = 'kill -TERM "$child"'
-    program = f"{cluster.prefix} muzero2048" if cluster.prefix else f"{shlex.quote(sys.executable)} -m launch"
+    program = f"{cluster.prefix} muzero2048" if cluster.prefix else shlex.join(own_program())
     environment = cluster.environment
     if cluster.nodes * processes > 1:
         program = f"srun --kill-on-bad-exit=1 {program}"

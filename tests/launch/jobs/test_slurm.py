@@ -72,6 +72,11 @@ def test_what_the_jobs_ask_for():
     assert "export JAX_NUM_PROCESSES=1\n" in script  # each job trains a run of its own
 
 
+def test_without_a_prefix_the_jobs_run_this_package():
+    script = make_script(_runs(), ClusterConfig(engine="slurm"), "name", OUTPUT)
+    assert f'\n    {sys.executable} -P -m launch "${{words[@]}}" >>' in script
+
+
 def test_several_nodes_start_one_process_for_each_gpu():
     script = make_script(_runs(), _cluster(nodes=2, gpus=4, cores=32, at_once=0, hours=0.001), "name", OUTPUT)
     assert {
