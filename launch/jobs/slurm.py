@@ -112,6 +112,13 @@ def make_script(tasks: Sequence[PlannedTask], cluster: ClusterConfig, name: str,
     )
 
 
+def check_folder(runs_folder: Path) -> None:
+    """Refuse a working or runs folder with a blank, quote or backslash: lines of #SBATCH and the queue name both."""
+    for folder in (Path.cwd(), runs_folder):
+        if unfit := re.search(r"""[\s"'\\]""", str(folder)):
+            raise UserError(f"scripts of SLURM cannot name the folder {folder}, with {unfit[0]!r}; rename it")
+
+
 def check_script(script: str) -> None:
     """Let SLURM check a script without starting it; UserError, with SLURM's line, if it refuses."""
     if not shutil.which("sbatch"):
@@ -130,8 +137,9 @@ def submit_tasks(
     """Give tasks to SLURM as one array of jobs; return the number of the job, with `dry_run` the name.
 
     The tasks are neither finished nor running nor in the queue. Task i begins when task i of each array in `after` has
-    ended well, and never begins if one fails. UserError if SLURM refuses the script; nothing was made then.
+    ended well, and never begins if one fails. UserError if SLURM refuses the script or a folder; nothing was made then.
     """
+    check_folder(runs_folder)
     script = make_script(tasks, cluster, name, runs_folder / FOLDER)
     if dry_run:
         print(f"after each task of {', '.join(after)}:\n{script}" if after else script)

@@ -166,6 +166,22 @@ def test_a_script_that_slurm_refuses_is_one_line_and_leaves_nothing(mistake):
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("folder", "runs_folder", "line"),
+    [(".", "my runs", "my runs, with ' '; rename it"), ("it's", "runs", "it's, with \"'\"; rename it")],
+)
+def test_a_folder_that_no_script_can_name(mistake, monkeypatch, folder: str, runs_folder: str, line: str):
+    workplace = Path.cwd()
+    Path(folder).mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    files = [str(workplace / name) for name in ("toy.yaml", "slurm.yaml")]
+    for words in (["submit", files[0]], ["tune", files[0], "toy.rate=0.1..0.5"]):
+        said = mistake(*words, "--on", files[1], f"run.runs_folder={runs_folder}")
+        assert said.startswith("scripts of SLURM cannot name the folder ")
+        assert said.endswith(line)
+    assert not Path(runs_folder).exists()
+
+
 def test_without_slurm(mistake, monkeypatch):
     monkeypatch.setenv("PATH", "/usr/bin/nowhere")
     assert "engine is slurm, but there is no sbatch on this machine" in mistake("submit toy.yaml --on slurm.yaml")
