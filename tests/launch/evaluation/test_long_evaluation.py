@@ -268,7 +268,12 @@ main(sys.argv[1:])
 
 def test_what_cannot_be_written_is_refused_before_playing(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("old.txt").write_text("mine")
-    for file, says in (("old.txt", "is there already"), (".", "is there already"), ("no/new.txt", "is no folder")):
+    for file, says in (
+        ("old.txt", "is there already"),
+        (".", "is there already"),
+        ("no/new.txt", "is no folder"),
+        ("/proc/new.txt", "error: --records /proc/new.txt: cannot write to /proc: "),
+    ):
         assert main(["evaluate", run, "--games", "4", "--records", file]) == 2
         captured = capsys.readouterr()
         assert says in captured.err
