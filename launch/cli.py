@@ -1,7 +1,6 @@
 """The command line `muzero2048`: reads the words, runs one command of launch/commands, and turns errors into a line."""
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 from launch.commands import completion, games, reports, runs, tools
 from launch.commands.parser import Parser
 from launch.errors import LaunchError, UserError
-from launch.output import json_alone
+from launch.output import drop_rest, json_alone
 from launch.signals import INTERRUPTED
 
 COMMANDS = (runs, games, reports, tools)  # as --help lists them
@@ -33,7 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def exit_code_of(run: Callable[[], int]) -> int:
     """Return the exit code of a command; an error becomes one line on stderr."""
     try:
-        return run()
+        code = run()
+        print(end="", flush=True)  # else Python does it at its end, where a closed pipe is no error of this function
+        return code
     except LaunchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -45,8 +46,12 @@ def exit_code_of(run: Callable[[], int]) -> int:
         print(f"error: this needs {error.name}; install it by pip install 'muzero2048[{extra}]'", file=sys.stderr)
         return UserError.exit_code
     except BrokenPipeError:  # e.g. `| head` has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_rest(sys.stdout)
         return CLOSED_PIPE
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # rich makes 1 of it
+            return CLOSED_PIPE
+        raise
     except OSError as error:  # what no command expects: a full disk, a path that is too long
         print(f"error: cannot use {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         return UserError.exit_code

@@ -24,6 +24,7 @@ from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment, RunConfig
 from launch.experiment.machine_info import project_version
 from launch.experiment.processes import Processes
+from launch.files import check_new_file
 from ntuple import NTupleConfig
 from ntuple.files.checkpoint_file import differences, shape_of
 from ntuple.files.stored_network import StoredNetwork, load_stored, save_stored
@@ -69,10 +70,7 @@ def transform(tool: str, paths: list[Path], stages: str, out: Path, half: bool) 
 
     All tools but average read the first path alone. UserError if networks have different shapes, or `out` exists.
     """
-    if out.exists():
-        raise UserError(f"{out} is there already: name another --out, or remove it")
-    if not out.absolute().parent.is_dir():
-        raise UserError(f"there is no folder {out.absolute().parent} to write {out.name} into")
+    check_new_file(out, "--out")
     if tool == "convert" and out.suffix != W_SUFFIX and (other := _of_another_learner(paths[0])):
         _write_for_play(other, out, half)
         return

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +19,7 @@ from launch.experiment import registry
 from launch.experiment.checkpoints import State
 from launch.experiment.experiment import Experiment
 from launch.experiment.machine_info import command_line, machine, project_version
-from launch.files import write_text
+from launch.files import check_new_file, probe_folder, write_text
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import GAMES
 from ntuple.core.interfaces import Games
@@ -77,18 +76,9 @@ def prepare_folder(run_folder: Path) -> None:
     """Make the folder of results before time is spent on games; UserError if it cannot be written."""
     try:
         (run_folder / FOLDER).mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=run_folder / FOLDER):
-            pass
+        probe_folder(run_folder / FOLDER)
     except OSError as error:
         raise UserError(f"cannot write to {run_folder / FOLDER}: {error.strerror}; make it writable") from error
-
-
-def check_new_file(file: Path, option: str) -> None:
-    """Check before time is spent that an option names a file that can be written and does not exist yet."""
-    if file.exists():
-        raise UserError(f"{file} is there already: name another {option}, or remove it")
-    if not file.absolute().parent.is_dir():
-        raise UserError(f"there is no folder {file.absolute().parent} to write {file.name} into")
 
 
 Measure = Callable[[Sequence["LoggedGame"]], "Regret | EndgameLosses"]  # of what the moves of games lose

@@ -136,7 +136,8 @@ def _measured(config: Any, checkpoint: Path) -> tuple[np.ndarray, np.ndarray]:
     for file in sorted((run_folder / FOLDER).glob("*.json")) if run_folder else []:
         result = read_result(file, ("env_steps", "games", "score_mean"))
         setting = result.get("search_config", {})
-        is_alike = "z" in setting and setting | {"z": config.z} == wanted
+        # Where there is `against`, an adversary placed the tiles.
+        is_alike = "z" in setting and setting | {"z": config.z} == wanted and "against" not in result
         if is_alike and result["env_steps"] == state.progress["env_steps"]:
             known = sums.setdefault(setting["z"], [0.0, 0.0])
             known[0] += result["games"]

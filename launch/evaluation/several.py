@@ -12,7 +12,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
 from launch.evaluation.evaluate import PlayerEvaluation, check_numbers, prepare
 from launch.evaluation.loading import source_of
-from launch.evaluation.result import OutputOptions, check_new_file, read_result
+from launch.evaluation.result import OutputOptions, read_result
 from launch.evaluation.result_columns import GAMES, INTERVAL, MAX, MEDIAN, all_rates, rates, reached_tiles, speed
 from launch.evaluation.search_options import SearchOptions
 from launch.evaluation.seeds import snapshot_evaluation_seed
@@ -21,7 +21,7 @@ from launch.experiment import checkpoints
 from launch.experiment.experiment import CONFIG_FILE, load_experiment
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
-from launch.files import write_text
+from launch.files import check_new_file, write_text
 from launch.output import print_json
 from launch.signals import STOPPED
 from launch.tables import Column, entry, render

@@ -92,6 +92,16 @@ def command_line() -> str:
     return shlex.join(["muzero2048", *sys.argv[1:]])
 
 
+def own_program() -> tuple[str, ...]:
+    """Return the words that start `muzero2048` of this package in a process of its own.
+
+    With -P the working folder is no place of modules, so a launch.py there is not run instead. In the folder of a
+    checkout that place is this package, also where another checkout is installed.
+    """
+    safe_path = () if Path.cwd() == ROOT else ("-P",)
+    return (sys.executable, *safe_path, "-m", "launch")
+
+
 def machine() -> str:
     """Return the CPU cores and the accelerators in words."""
     cores = f"{os.cpu_count()} cores of {_cpu_model() or 'an unknown CPU'}"

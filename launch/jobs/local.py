@@ -10,7 +10,6 @@ import os
 import shlex
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError
+from launch.experiment.machine_info import own_program
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.queue import LocalQueue, local_queue
 from launch.jobs.tasks import PlannedTask
@@ -257,7 +257,7 @@ class Launcher:
 def _start_process(task: PlannedTask, slot: Slot, cluster: ClusterConfig) -> "subprocess.Popen[bytes]":
     """Start a task on its cores and GPUs."""
     own = os.sched_getaffinity(0)
-    program = [*shlex.split(cluster.prefix), "muzero2048"] if cluster.prefix else [sys.executable, "-m", "launch"]
+    program = (*shlex.split(cluster.prefix), "muzero2048") if cluster.prefix else own_program()
     visible = {GPUS: ",".join(slot.gpus)} if slot.gpus else {}
     os.sched_setaffinity(0, slot.cores)  # of this thread; the new process inherits it
     try:

@@ -10,13 +10,13 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from launch.errors import UserError, warn
+from launch.experiment.machine_info import own_program
 from launch.files import write_text
 from launch.jobs.cluster import ClusterConfig
 from launch.jobs.tasks import PlannedTask
@@ -88,7 +88,7 @@ def make_script(tasks: Sequence[PlannedTask], cluster: ClusterConfig, name: str,
         *cluster.options,
     ]  # fmt: skip
     forward = 'kill -TERM "$child"'
-    program = f"{cluster.prefix} muzero2048" if cluster.prefix else f"{shlex.quote(sys.executable)} -m launch"
+    program = f"{cluster.prefix} muzero2048" if cluster.prefix else shlex.join(own_program())
     environment = cluster.environment
     if cluster.nodes * processes > 1:
         program = f"srun --kill-on-bad-exit=1 {program}"
@@ -112,6 +112,13 @@ def make_script(tasks: Sequence[PlannedTask], cluster: ClusterConfig, name: str,
     )
 
 
+def check_folder(runs_folder: Path) -> None:
+    """Refuse a working or runs folder with a blank, quote or backslash: lines of #SBATCH and the queue name both."""
+    for folder in (Path.cwd(), runs_folder):
+        if unfit := re.search(r"""[\s"'\\]""", str(folder)):
+            raise UserError(f"scripts of SLURM cannot name the folder {folder}, with {unfit[0]!r}; rename it")
+
+
 def check_script(script: str) -> None:
     """Let SLURM check a script without starting it; UserError, with SLURM's line, if it refuses."""
     if not shutil.which("sbatch"):
@@ -130,8 +137,9 @@ def submit_tasks(
     """Give tasks to SLURM as one array of jobs; return the number of the job, with `dry_run` the name.
 
     The tasks are neither finished nor running nor in the queue. Task i begins when task i of each array in `after` has
-    ended well, and never begins if one fails. UserError if SLURM refuses the script; nothing was made then.
+    ended well, and never begins if one fails. UserError if SLURM refuses the script or a folder; nothing was made then.
     """
+    check_folder(runs_folder)
     script = make_script(tasks, cluster, name, runs_folder / FOLDER)
     if dry_run:
         print(f"after each task of {', '.join(after)}:\n{script}" if after else script)

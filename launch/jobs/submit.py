@@ -5,7 +5,6 @@ The same plan again is always safe: what is finished, running or in the queue is
 
 import json
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import NamedTuple
 from launch.errors import UserError
 from launch.evaluation.result import read_result
 from launch.experiment.experiment import CONFIG_FILE, Experiment
+from launch.files import probe_folder
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
@@ -175,8 +175,7 @@ def check_writable(folder: Path) -> None:
     """Refuse a runs folder that cannot be made or written; a file is written into what exists of its path."""
     existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     try:
-        with tempfile.TemporaryFile(dir=existing):
-            pass
+        probe_folder(existing)
     except OSError as error:
         raise UserError(
             f"cannot write the runs folder {folder}: {error.strerror}; give another run.runs_folder=..."

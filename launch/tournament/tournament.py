@@ -13,7 +13,6 @@ import itertools
 import json
 import shlex
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -22,6 +21,7 @@ from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.loading import is_player
 from launch.evaluation.seeds import check_seed
+from launch.experiment.machine_info import own_program
 from launch.files import write_text
 from launch.locks import take_lock
 from launch.progress import progress_line
@@ -34,7 +34,6 @@ from ntuple.core.games.known import board_name
 from ntuple.game.any_game import make_game_rules
 
 FORMAT = "muzero2048 tournament 1"
-ARENA = (sys.executable, "-m", "launch", "arena")  # the command of a player of this project begins so
 GAMES, RECORDS, PAGE = "games.jsonl", "records.txt", "tournament.html"
 
 
@@ -119,7 +118,7 @@ def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
         if not words:
             raise UserError(f"{text!r} is no player; give a run, a player without training, or a program")
         if is_player(words[0]) and not shutil.which(words[0]):
-            command = [*ARENA, *words, "--board", board]
+            command = [*_arena(), *words, "--board", board]
         elif shutil.which(words[0]):
             command = words
         else:
@@ -142,7 +141,12 @@ def limits_of(command: Sequence[str], limits: Limits) -> Limits:
 
 def is_own(command: Sequence[str]) -> bool:
     """Return whether a command is that of a player of this project."""
-    return tuple(command[: len(ARENA)]) == ARENA
+    return tuple(command[: len(_arena())]) == _arena()
+
+
+def _arena() -> tuple[str, ...]:
+    """Return the first words of the command of a player of this project."""
+    return (*own_program(), "arena")
 
 
 def _start(program: Program, limits: Limits) -> None:

@@ -19,6 +19,7 @@ from launch.errors import UserError
 from launch.experiment import registry
 from launch.experiment.experiment import Experiment, load_experiment, warn_without_effect
 from launch.experiment.processes import Processes, join
+from launch.output import going_on_unread
 from launch.signals import STOPPED, StopSignals
 from launch.train.resume import agree_on_config, agree_on_start, in_folder, is_finished, is_run_folder, refuse_changes
 from launch.train.run_process import owning
@@ -27,6 +28,7 @@ from launch.train.training_run import TrainingRun
 OUT_OF_MEMORY = "RESOURCE_EXHAUSTED.*(memory|allocat)"  # in JAX's error when a program does not fit
 
 
+@going_on_unread()
 def train(config: Path, overrides: Sequence[str], resume: bool) -> int:
     """Train, save and evaluate one experiment; return the exit code.
 

@@ -64,7 +64,8 @@ class TrainingRun(AbstractContextManager["TrainingRun"]):
         # Not earlier: settings that do not fit the learner or its checkpoint must not stay in the folder.
         write_text(folder / CONFIG_FILE, experiment.to_yaml())
         # A killed run may have written the row of an evaluation after its last checkpoint was saved.
-        evaluate_again = self._evaluated_env_steps < self.env_steps
+        is_noted = self._evaluated_env_steps == self.env_steps
+        evaluate_again = self._evaluation_is_due or (self.done and not is_noted)
         drop_rows_after(folder, self.env_steps, evaluate_again)
         record_environment(folder, self._wall_hours)
         outputs = MetricsFile(folder), WandbSink(folder, experiment)
@@ -119,13 +120,7 @@ class TrainingRun(AbstractContextManager["TrainingRun"]):
         A signal ends the playing at once. It cannot come between the row of an evaluation and the note that it was
         made: after a resume an evaluation is neither lost nor played twice.
         """
-        every = self._experiment.run.evaluate_env_steps
-        if (
-            not every
-            or self.done
-            or self._learner.within_report
-            or self.env_steps // every == self._evaluated_env_steps // every
-        ):
+        if not self._evaluation_is_due:
             return
         run = self._experiment.run
         played = self._play(Evaluation(run.evaluation_games, training_evaluation_seed(run.seed)), stop)
@@ -133,6 +128,16 @@ class TrainingRun(AbstractContextManager["TrainingRun"]):
             self._display.update(self._record(_evaluation_metrics(*played)))
         if self._processes.of_first(lambda: played is not None):
             self._evaluated_env_steps = self.env_steps
+
+    @property
+    def _evaluation_is_due(self) -> bool:
+        every = self._experiment.run.evaluate_env_steps
+        return (
+            every > 0
+            and not self.done
+            and not self._learner.within_report
+            and self.env_steps // every > self._evaluated_env_steps // every
+        )
 
     def evaluate_finally(self, stop: StopSignals) -> None:
         """Play the final evaluation if training is done; print its result and keep it in the run folder."""

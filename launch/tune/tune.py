@@ -12,6 +12,7 @@ from launch.errors import LaunchError, UserError, warn
 from launch.experiment.experiment import Experiment, load_experiment
 from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.experiment.plain_values import flat
+from launch.jobs import slurm
 from launch.jobs.cluster import LOCAL, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
 from launch.jobs.following import console
@@ -56,6 +57,8 @@ def tune(
     check_writable(tuning.runs_folder)
     if cluster.engine == LOCAL:
         make_slots(cluster)  # refuses too many cores or GPUs
+    else:
+        slurm.check_folder(tuning.runs_folder)
     if dry_run or in_background:
         tuning.explain(cluster)
     if dry_run:

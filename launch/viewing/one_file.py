@@ -10,7 +10,7 @@ from string import Template
 from typing import Any
 
 from launch.errors import UserError
-from launch.files import write_text
+from launch.files import check_output, write_text
 
 HEAD = Path(__file__).with_name("head.html")
 SUFFIXES = (".html", ".htm")
@@ -42,8 +42,7 @@ def check_path(option: str, path: Path) -> None:
     """Refuse the path of a page, given by an option, before time is spent; UserError."""
     if path.suffix not in SUFFIXES:
         raise UserError(f"{option} is {path}; give a name that ends with .html")
-    if not path.parent.is_dir():
-        raise UserError(f"{option}: there is no folder {path.parent}; make it, or name another file")
+    check_output(path, option)
 
 
 def write(option: str, path: Path, text: str) -> None:

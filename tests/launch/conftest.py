@@ -3,7 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,20 @@ def last_json(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
         return json.loads(capsys.readouterr().out)
 
     return said
+
+
+@pytest.fixture
+def unread() -> Callable[[], AbstractContextManager[None]]:
+    """Return a context manager in which the standard output is a pipe whose reader has ended."""
+
+    @contextmanager
+    def closed_pipe() -> Iterator[None]:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "w") as stream, redirect_stdout(stream):
+            yield
+
+    return closed_pipe
 
 
 @pytest.fixture

@@ -2,8 +2,10 @@
 
 import json
 import math
+import sys
+from contextlib import redirect_stderr
 
-from launch.output import print_json
+from launch.output import going_on_unread, print_json
 
 
 def test_numbers_that_json_has_not_are_null(capsys):
@@ -11,3 +13,10 @@ def test_numbers_that_json_has_not_are_null(capsys):
     text = capsys.readouterr().out
     assert text == '{"mean": 1.5, "of": [null, null, 3], "none": null, "tile": {"2048": 0.5}}\n'
     json.loads(text, parse_constant=lambda word: 1 / 0)
+
+
+def test_text_that_nobody_reads_is_dropped(unread):
+    with unread(), redirect_stderr(sys.stdout), going_on_unread():
+        print("a warning", file=sys.stderr, flush=True)
+    with unread(), going_on_unread():
+        print("still in the buffer when the block ends")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from launch.errors import Option, OptionError, UserError
 from launch.evaluation.boards.notation import format_position, parse_position
 from launch.evaluation.records.endgame_loss import load_table
-from launch.evaluation.result import check_new_file
 from launch.experiment.machine_info import project_version
+from launch.files import check_new_file
 from launch.memory import available_bytes, size_text
 from launch.output import print_json
 from launch.progress import progress_line

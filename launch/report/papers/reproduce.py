@@ -6,7 +6,7 @@ from pathlib import Path
 from launch.errors import UserError
 from launch.evaluation.evaluate import prepare_path
 from launch.evaluation.result import OutputOptions
-from launch.files import write_text
+from launch.files import check_output, write_text
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import PlannedEvaluation
@@ -42,8 +42,8 @@ def reproduce(
         The exit code.
     """
     scale.check()
-    if csv_file and not csv_file.absolute().parent.is_dir():
-        raise UserError(f"--csv {csv_file}: there is no folder {csv_file.absolute().parent}; make it, or give another")
+    if csv_file:
+        check_output(csv_file, "--csv")
     cluster = load_cluster(on) if on else None
     table = load_table(name)
     chosen = [table.row(row) for row in rows] or table.rows

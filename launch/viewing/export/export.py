@@ -11,6 +11,7 @@ from launch.viewing import one_file
 from launch.viewing.export.page import render
 from launch.viewing.export.weights import TooLargeError, pack
 from ntuple import NTupleConfig
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.files.stored_network import StoredNetwork, load_stored
 from ntuple.tables.stages import count_stages
 
@@ -65,6 +66,8 @@ def _network_of(path: str) -> tuple[str, int, StoredNetwork]:
             f"the page plays n-tuple networks only, and {path} was trained by {experiment.learner}; "
             "look at it with serve alone"
         )
+    if config.game != GAME_2048.name:
+        raise UserError(f"{path} plays {config.game}; the page plays networks of 2048 only")
     if config.values != "afterstate":
         raise UserError(f"{path} values {config.values}s; the page plays networks of afterstates only")
     if (stages := count_stages(config.stages)) > 1:

@@ -123,6 +123,7 @@ def test_mistakes_cost_one_line(runs: list[Path], mistake) -> None:
         (("convert", "none", "--out", "out"), "there is no"),
         (("convert", runs[0], "--out", runs[1]), "is there already"),
         (("convert", runs[0], "--out", "no/out"), "there is no folder"),
+        (("convert", runs[0], "--out", "/proc/out"), "--out /proc/out: cannot write to /proc: "),
         (("average", runs[0], GOLDEN / "tc.w", "--out", "out"), "they have no average"),
         ((*convert, "out"), "1 of 4,096 weights are above 65,504"),
         ((*convert, "out.w"), "1 of 4,096 weights are above 65,504"),

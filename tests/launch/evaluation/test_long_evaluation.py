@@ -268,7 +268,12 @@ main(sys.argv[1:])
 
 def test_what_cannot_be_written_is_refused_before_playing(run: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("old.txt").write_text("mine")
-    for file, says in (("old.txt", "is there already"), (".", "is there already"), ("no/new.txt", "is no folder")):
+    for file, says in (
+        ("old.txt", "is there already"),
+        (".", "is there already"),
+        ("no/new.txt", "is no folder"),
+        ("/proc/new.txt", "error: --records /proc/new.txt: cannot write to /proc: "),
+    ):
         assert main(["evaluate", run, "--games", "4", "--records", file]) == 2
         captured = capsys.readouterr()
         assert says in captured.err
@@ -331,10 +336,10 @@ def test_strength_finds_the_z_of_a_score(run: str, last_json, mistake) -> None:
     found = last_json(*drawn, "--games", "300", "--strength", f"{wanted:.1f}")
     assert found["search_config"]["z"] == pytest.approx(2.8, abs=0.01)
     assert found["search_config"]["choice"] == "drawn"
-    # Another c was not measured, and neither was another checkpoint.
+    # Another c was not measured, and neither was another checkpoint. Games against an adversary are of another kind.
     file = next(Path(run, "evaluations").glob("*z=-2.0*.json"))
-    other = json.loads(file.read_text()) | {"env_steps": 10_000, "score_mean": 1e6}
-    file.with_name("other.json").write_text(json.dumps(other))
+    for name, change in {"other.json": {"env_steps": 10_000}, "against.json": {"against": {}}}.items():
+        file.with_name(name).write_text(json.dumps(json.loads(file.read_text()) | {"score_mean": 1e6} | change))
     again = last_json(*drawn, "--games", "4", "--strength", f"{wanted:.1f}")
     assert 1.5 < again["search_config"]["z"] < 3.6  # the evaluation at 2.8 counts too
     assert "0 values of z are measured" in mistake("evaluate", run, *BY_MCTS, "search.c=0.4", "--strength", "100")

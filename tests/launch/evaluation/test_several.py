@@ -122,6 +122,7 @@ def test_mistakes_in_a_set_of_players(runs: list[str], mistake):
     Path("old.csv").write_text("old")
     assert mistake("evaluate", *runs, "--csv=old.csv") == "old.csv is there already: name another --csv, or remove it"
     assert "there is no folder" in mistake("evaluate", *runs, "--csv", "none/new.csv")
+    assert "--csv /proc/new.csv: cannot write to /proc: " in mistake("evaluate", *runs, "--csv", "/proc/new.csv")
 
 
 def test_a_run_whose_name_has_an_equals_sign_is_a_path(runs: list[str], mistake):

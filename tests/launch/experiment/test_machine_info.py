@@ -1,4 +1,6 @@
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,14 @@ def test_the_commit_is_that_of_this_code_alone(monkeypatch: pytest.MonkeyPatch, 
     Path("site").mkdir()
     monkeypatch.setattr(machine_info, "ROOT", tmp_path.resolve() / "site")
     assert machine_info.environment()["git"] is None
+
+
+def test_a_file_of_the_working_folder_is_not_run_in_place_of_this_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("launch.py").write_text("raise SystemExit('mine')")
+    environment = os.environ | {"PYTHONPATH": str(machine_info.ROOT)}
+    subprocess.run([*machine_info.own_program(), "--version"], env=environment, check=True)
+    monkeypatch.chdir(machine_info.ROOT)  # the folder of a checkout
+    assert machine_info.own_program() == (sys.executable, "-m", "launch")
 
 
 def test_a_checkout_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

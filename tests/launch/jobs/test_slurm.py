@@ -72,6 +72,11 @@ def test_what_the_jobs_ask_for():
     assert "export JAX_NUM_PROCESSES=1\n" in script  # each job trains a run of its own
 
 
+def test_without_a_prefix_the_jobs_run_this_package():
+    script = make_script(_runs(), ClusterConfig(engine="slurm"), "name", OUTPUT)
+    assert f'\n    {sys.executable} -P -m launch "${{words[@]}}" >>' in script
+
+
 def test_several_nodes_start_one_process_for_each_gpu():
     script = make_script(_runs(), _cluster(nodes=2, gpus=4, cores=32, at_once=0, hours=0.001), "name", OUTPUT)
     assert {
@@ -159,6 +164,22 @@ def test_a_script_that_slurm_refuses_is_one_line_and_leaves_nothing(mistake):
     line = mistake("submit toy.yaml --on slurm.yaml")
     assert line == "SLURM refuses it: sbatch: error: invalid partition specified: moon"
     assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "runs_folder", "line"),
+    [(".", "my runs", "my runs, with ' '; rename it"), ("it's", "runs", "it's, with \"'\"; rename it")],
+)
+def test_a_folder_that_no_script_can_name(mistake, monkeypatch, folder: str, runs_folder: str, line: str):
+    workplace = Path.cwd()
+    Path(folder).mkdir(exist_ok=True)
+    monkeypatch.chdir(folder)
+    files = [str(workplace / name) for name in ("toy.yaml", "slurm.yaml")]
+    for words in (["submit", files[0]], ["tune", files[0], "toy.rate=0.1..0.5"]):
+        said = mistake(*words, "--on", files[1], f"run.runs_folder={runs_folder}")
+        assert said.startswith("scripts of SLURM cannot name the folder ")
+        assert said.endswith(line)
+    assert not Path(runs_folder).exists()
 
 
 def test_without_slurm(mistake, monkeypatch):

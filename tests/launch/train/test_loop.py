@@ -43,6 +43,27 @@ def test_a_run_leaves_rows_evaluations_and_checkpoints(toy_yaml: Path, capsys):
     assert "summary 500ms" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("number", "code", "env_steps"), [(None, 0, 100), (signal.SIGINT, 75, 30)])
+def test_a_training_goes_on_and_saves_when_nobody_reads_its_output(
+    toy_yaml: Path, monkeypatch, unread, number: int | None, code: int, env_steps: int
+):
+    """Ctrl-C at `train ... | tee log` ends tee first."""
+    advance = ToyLearner.advance
+
+    def struck(self, tick):
+        if number and self.env_steps == env_steps - 10:
+            signal.raise_signal(number)
+        return advance(self, lambda moves: tick(moves) and self.env_steps == env_steps)
+
+    monkeypatch.setattr(ToyLearner, "advance", struck)
+    with unread():
+        assert _train(toy_yaml) == code
+    process = read_process(RUN)
+    assert process is not None
+    assert (process.exit_code, process.line) == (code, "")
+    assert find_checkpoint(RUN).name == str(env_steps)
+
+
 def test_wall_hours_leave_out_evaluation_and_saving(toy_yaml: Path, monkeypatch):
     def slowly(function):
         return lambda *arguments: (time.sleep(0.1), function(*arguments))[1]
@@ -87,6 +108,20 @@ def test_a_longer_budget_goes_on_where_the_run_ended(toy_yaml: Path, capsys):
     assert entries[0]["python"] == platform.python_version()
     assert entries[0]["packages"]["numpy"] == np.__version__
     assert entries[0]["version"] == version("muzero2048")
+
+
+@pytest.mark.parametrize(
+    ("every", "evaluated"),
+    [(0, {50: 4, 100: 4}), (30, {30: 3, 50: 4, 60: 3, 90: 3, 100: 4}), (50, {50: 3, 100: 4})],
+)
+def test_a_longer_budget_keeps_the_final_evaluation_unless_one_in_training_is_due(
+    toy_yaml: Path, every: int, evaluated: dict[int, int]
+):
+    """A final evaluation has 4 games, one in training 3."""
+    for words in (["toy.env_steps=50"], ["--resume"]):
+        assert _train(toy_yaml, f"run.evaluate_env_steps={every}", *words) == 0
+    rows = [row for row in read_metrics(RUN) if "eval/games" in row]
+    assert [(row["env_steps"], row["eval/games"]) for row in rows] == list(evaluated.items())
 
 
 def test_a_finished_run_says_so(toy_yaml: Path, capsys):

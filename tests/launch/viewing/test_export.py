@@ -117,6 +117,8 @@ def test_untouched_weights_take_no_room():
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
+        ({"game": "2584"}, "made plays 2584; the page plays networks of 2048 only"),
+        ({"game": "threes"}, "made plays threes; the page plays networks of 2048 only"),
         ({"stages": (16, 32)}, "made has 3 stages; the page plays networks of one stage only"),
         ({"values": "action"}, "made values actions; the page plays networks of afterstates only"),
         ({"values": "state"}, "made values states; the page plays networks of afterstates only"),
@@ -151,7 +153,10 @@ def test_a_page_that_would_be_too_large_is_refused(runs: Path, mistake, monkeypa
     [
         ("one two --export page.html", "--export writes the page of one player, not of 2; give one RUN"),
         ("{run} --export page.txt", "--export is page.txt; give a name that ends with .html"),
-        ("{run} --export a/page.html", "--export: there is no folder a; make it, or name another file"),
+        (
+            "{run} --export a/page.html",
+            "--export a/page.html: there is no folder PWD/a; make it, or name another --export",
+        ),
         ("{run} --export folder.html", "cannot write folder.html: Is a directory; name another --export"),
         (
             "nowhere --export page.html",
@@ -161,7 +166,7 @@ def test_a_page_that_would_be_too_large_is_refused(runs: Path, mistake, monkeypa
 )
 def test_a_mistake_gives_one_line(runs: Path, mistake, words: str, message: str):
     Path("folder.html").mkdir()
-    assert mistake(f"serve {words.format(run=runs / 'tiny')}") == message
+    assert mistake(f"serve {words.format(run=runs / 'tiny')}") == message.replace("PWD", str(Path.cwd()))
     assert sorted(path.name for path in Path().iterdir() if path.suffix == ".part") == []
 
 

@@ -355,7 +355,8 @@ def test_a_game_without_moves_and_one_that_stops():
     [
         ("nowhere", "there is no nowhere; give a run, a checkpoint, or a file of game records"),
         ("{f}/2x3.txt --out page.txt", "--out is page.txt; give a name that ends with .html"),
-        ("{f}/2x3.txt --out no/page.html", "--out: there is no folder no"),
+        ("{f}/2x3.txt --out no/page.html", "--out no/page.html: there is no folder "),
+        ("{f}/2x3.txt --out /proc/page.html", "--out /proc/page.html: cannot write to /proc: "),
         ("{f}/2x3.txt --game 13", "--game is 13; give 1 to 12, or one of best, worst, median"),
         ("{f}/2x3.txt --game first", "--game is first"),
         ("heuristic --board 2x2 --plies 1 --games 2 --game ²", "--game is ²; give 1 to 2"),  # a digit, but no number

@@ -252,6 +252,7 @@ def test_all_tables_are_listed_with_their_hours(monkeypatch, capsys):
         (["table.yaml", "--games", "1"], "--games is 1; give 2 or more"),
         (["table.yaml", "--on", "mars"], "--on mars: there is no"),
         (["table.yaml", "--csv", "no/such.csv"], "--csv no/such.csv: there is no folder"),
+        (["table.yaml", "--csv", "/proc/a.csv"], "--csv /proc/a.csv: cannot write to /proc: "),
         (["--rows", "a"], "--rows needs a TABLE"),
         (["--columns", "a"], "--columns needs a TABLE"),
     ],
