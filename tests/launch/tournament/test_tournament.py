@@ -221,6 +221,7 @@ def test_a_killed_tournament_goes_on(
         ([], "a tournament needs two players or more"),
         (["random"], "two players are called random; name one of them, such as other=random"),
         (["nobody --x"], "nobody is neither a player nor a program"),
+        (["name=foo'bar"], """the program "foo'bar" is no command: No closing quotation"""),
         (["greedy", "--move-seconds", "0"], "--move-seconds is 0; give seconds above 0"),
         (["greedy", "--rounds", "0"], "--games and --rounds are at least 1"),
         (["greedy", "--seed", "-1"], "--seed is -1; give 0 to "),
