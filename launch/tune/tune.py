@@ -9,6 +9,7 @@ from pathlib import Path
 from optuna.trial import FrozenTrial, TrialState
 
 from launch.errors import LaunchError, UserError, warn
+from launch.evaluation.result import check_new_file
 from launch.experiment.experiment import Experiment, load_experiment
 from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.experiment.plain_values import flat
@@ -46,6 +47,7 @@ def tune(
     """
     tuning = Tuning(request)
     if wandb_sweep:
+        check_new_file(wandb_sweep, "--wandb-sweep")
         write_sweep(wandb_sweep, request, tuning.space, tuning.base)
         return 0
     cluster = load_cluster(on)

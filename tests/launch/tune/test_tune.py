@@ -225,6 +225,10 @@ def test_points_are_means_over_complete_parts(tmp_path: Path):
             "toy.yaml toy.rate=0..1 --json --dry-run",
             "--json prints the trials of a search, and with --dry-run",
         ),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep new.yaml --dry-run", "--wandb-sweep writes a file and trains nothing; "),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep new.yaml --on nowhere", "--wandb-sweep writes a file and trains no"),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep new.yaml --detach", "--wandb-sweep writes a file and trains nothing; "),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep all.yaml", "all.yaml is there already: name another --wandb-sweep"),
     ],
 )
 @pytest.mark.usefixtures("toy_yaml")
@@ -233,6 +237,7 @@ def test_mistakes_are_one_line_and_nothing_starts(words: str, line: str, mistake
     Path("many.yaml").write_text("{cores: 99999}")
     assert mistake(f"tune {words}").startswith(line)
     assert not RUNS.exists()
+    assert not Path("new.yaml").exists()
 
 
 def test_a_dry_run(toy_yaml: Path, capsys: pytest.CaptureFixture[str]):
