@@ -1,5 +1,6 @@
 """metrics.jsonl of a run. It is authoritative; wandb holds a copy (launch/report/wandb)."""
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -28,14 +29,23 @@ class MetricsFile:
         self._file = (folder / METRICS_FILE).open("a", encoding="utf-8")
 
     def append(self, row: Row) -> None:
-        """Write one row; KeyError if a name is not registered, ValueError if a value is not finite."""
+        """Write one row; KeyError if a name is not registered, ValueError if a value is not finite.
+
+        UserError if the disk is full.
+        """
         metrics.check(row)
-        self._file.write(json.dumps(row, allow_nan=False) + "\n")
-        self._file.flush()
+        line = json.dumps(row, allow_nan=False) + "\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            goes_on = "free disk space, and the same command with --resume goes on"
+            raise UserError(f"cannot write {self._file.name}: {error.strerror}; {goes_on}") from error
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # of the text of a row that is not written, whose error is told
+            self._file.close()
 
 
 def read_metrics(folder: Path) -> list[Row]:
