@@ -2,21 +2,18 @@
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from importlib import metadata
 from typing import Any
 
 from launch.commands import completion, games, reports, runs, tools
 from launch.commands.parser import Parser
-from launch.errors import LaunchError, UserError
+from launch.errors import UserError, end_of
 from launch.output import json_alone
 from launch.signals import INTERRUPTED
 
 COMMANDS = (runs, games, reports, tools)  # as --help lists them
-CLOSED_PIPE = 141  # exit code of a command whose output nobody reads, as in shells
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,31 +31,16 @@ def exit_code_of(run: Callable[[], int]) -> int:
     """Return the exit code of a command; an error becomes one line on stderr."""
     try:
         return run()
-    except LaunchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except ModuleNotFoundError as error:
-        if (extra := _extra_of(error.name or "")) is None:
+    except Exception as error:
+        if (end := end_of(error)) is None:
             raise
-        print(f"error: this needs {error.name}; install it by pip install 'muzero2048[{extra}]'", file=sys.stderr)
-        return UserError.exit_code
-    except BrokenPipeError:  # e.g. `| head` has ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CLOSED_PIPE
-    except OSError as error:  # what no command expects: a full disk, a path that is too long
-        print(f"error: cannot use {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
-        return UserError.exit_code
-
-
-def _extra_of(module: str) -> str | None:
-    """Return the extra of this package that installs a module; None if no extra does."""
-    package = module.partition(".")[0].replace("_", "-")
-    for requirement in metadata.requires("muzero2048") or ():
-        if extra := re.fullmatch(rf"{re.escape(package)}\b(?!-).*;.*extra == ['\"](\w+)['\"]", requirement):
-            return extra[1]
-    return None
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        else:
+            print(f"error: {end.line}", file=sys.stderr)
+        return end.exit_code
 
 
 def make_parser() -> Parser:
