@@ -6,7 +6,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 
 _RESULTS: ContextVar[TextIO | None] = ContextVar("_RESULTS", default=None)
 
@@ -25,6 +30,14 @@ def json_alone() -> Iterator[None]:
 def is_json_alone() -> bool:
     """Return whether the command prints nothing but its result as JSON."""
     return _RESULTS.get() is not None
+
+
+def console() -> "Console":
+    """Return a console that does not break the lines of a table in a log."""
+    from rich.console import Console
+
+    screen = Console()
+    return screen if screen.is_terminal else Console(width=LINE_WIDTH)
 
 
 def print_json(result: Any) -> None:

@@ -15,11 +15,10 @@ from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.experiment.plain_values import flat
 from launch.jobs.cluster import LOCAL, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
-from launch.jobs.following import console
 from launch.jobs.local import FAILED, make_slots
 from launch.jobs.plan import SEED, GridRequest, PlannedRun, check_fits, for_trainings, plan_runs
 from launch.jobs.submit import check_writable
-from launch.output import print_json
+from launch.output import console, print_json
 from launch.signals import STOPPED
 from launch.tables import Column, fields, grid
 from launch.tune.engines import Engine, Outcome, open_engine
