@@ -1,6 +1,7 @@
 """Tournaments of programs of all kinds: what goes wrong loses the game, and nothing is left behind."""
 
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -237,6 +238,12 @@ def test_what_is_no_tournament(mistake, words: list[str], line: str) -> None:
     Path("old").mkdir()
     Path("old/games.jsonl").write_text("{}\n")
     assert mistake("tournament random", *words).startswith(line)
+
+
+@pytest.mark.parametrize("line", ["hello", "#0 99", "#0 #X", "#0 #", "#0 ? 7"])
+def test_a_line_that_is_not_of_the_protocol(mistake, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"#0 open a:b\n{line}\n"))
+    assert mistake("arena random --board", "2584 2x2") == f"{line!r} is no line of the protocol; see docs/tournament.md"
 
 
 def test_a_program_that_is_none_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:
