@@ -1,21 +1,18 @@
 """The command line `muzero2048`: reads the words, runs one command of launch/commands, and turns errors into a line."""
 
 import argparse
-import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from importlib import metadata
 from typing import Any
 
 from launch.commands import completion, games, reports, runs, tools
 from launch.commands.parser import Parser
-from launch.errors import LaunchError, UserError
+from launch.errors import CLOSED_PIPE, UserError, end_of
 from launch.output import drop_rest, json_alone
 from launch.signals import INTERRUPTED
 
 COMMANDS = (runs, games, reports, tools)  # as --help lists them
-CLOSED_PIPE = 141  # exit code of a command whose output nobody reads, as in shells
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,35 +32,20 @@ def exit_code_of(run: Callable[[], int]) -> int:
         code = run()
         print(end="", flush=True)  # else Python does it at its end, where a closed pipe is no error of this function
         return code
-    except LaunchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
-    except ModuleNotFoundError as error:
-        if (extra := _extra_of(error.name or "")) is None:
+    except Exception as error:
+        if (end := end_of(error)) is None:
             raise
-        print(f"error: this needs {error.name}; install it by pip install 'muzero2048[{extra}]'", file=sys.stderr)
-        return UserError.exit_code
-    except BrokenPipeError:  # e.g. `| head` has ended
-        drop_rest(sys.stdout)
-        return CLOSED_PIPE
+        if isinstance(error, BrokenPipeError):
+            drop_rest(sys.stdout)
+        else:
+            print(f"error: {end.line}", file=sys.stderr)
+        return end.exit_code
     except SystemExit as error:
         if isinstance(error.__context__, BrokenPipeError):  # rich makes 1 of it
             return CLOSED_PIPE
         raise
-    except OSError as error:  # what no command expects: a full disk, a path that is too long
-        print(f"error: cannot use {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
-        return UserError.exit_code
-
-
-def _extra_of(module: str) -> str | None:
-    """Return the extra of this package that installs a module; None if no extra does."""
-    package = module.partition(".")[0].replace("_", "-")
-    for requirement in metadata.requires("muzero2048") or ():
-        if extra := re.fullmatch(rf"{re.escape(package)}\b(?!-).*;.*extra == ['\"](\w+)['\"]", requirement):
-            return extra[1]
-    return None
 
 
 def make_parser() -> Parser:

@@ -1,7 +1,11 @@
 """Errors that end a command with one line, and warnings."""
 
+import re
 import sys
+from importlib import metadata
 from typing import NamedTuple
+
+CLOSED_PIPE = 141  # exit code of a command whose output nobody reads, as in shells
 
 
 class LaunchError(Exception):
@@ -47,6 +51,37 @@ class OptionError(UserError):
 
 class DivergedError(LaunchError):
     """A metric of training is NaN or infinite."""
+
+
+class End(NamedTuple):
+    """How an error ends a command."""
+
+    exit_code: int
+    line: str
+
+
+def end_of(error: Exception) -> End | None:
+    """Return how an error ends a command; None: by a traceback and exit code 1, since the program is wrong."""
+    match error:
+        case LaunchError():
+            return End(error.exit_code, str(error))
+        case ModuleNotFoundError() if extra := _extra_of(error.name or ""):
+            return End(UserError.exit_code, f"this needs {error.name}; install it by pip install 'muzero2048[{extra}]'")
+        case BrokenPipeError():  # e.g. `| head` has ended
+            return End(CLOSED_PIPE, "nobody reads the output")
+        case OSError():  # what no command expects: a full disk, a path that is too long
+            line = f"cannot use {error.filename or 'a file'}: {error.strerror or error}"
+            return End(UserError.exit_code, line)
+    return None
+
+
+def _extra_of(module: str) -> str | None:
+    """Return the extra of this package that installs a module; None if no extra does."""
+    package = module.partition(".")[0].replace("_", "-")
+    for requirement in metadata.requires("muzero2048") or ():
+        if extra := re.fullmatch(rf"{re.escape(package)}\b(?!-).*;.*extra == ['\"](\w+)['\"]", requirement):
+            return extra[1]
+    return None
 
 
 def warn(line: str) -> None:

@@ -7,7 +7,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
-from typing import Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 
 _RESULTS: ContextVar[TextIO | None] = ContextVar("_RESULTS", default=None)
 
@@ -26,6 +31,14 @@ def json_alone() -> Iterator[None]:
 def is_json_alone() -> bool:
     """Return whether the command prints nothing but its result as JSON."""
     return _RESULTS.get() is not None
+
+
+def console() -> "Console":
+    """Return a console that does not break the lines of a table in a log."""
+    from rich.console import Console
+
+    screen = Console()
+    return screen if screen.is_terminal else Console(width=LINE_WIDTH)
 
 
 def print_json(result: Any) -> None:

@@ -80,12 +80,13 @@ def render(rows: Iterable[Any], columns: Sequence[Column], form: Form) -> str:
 def grid(rows: Iterable[Any], columns: Sequence[Column], left: Container[int]) -> "Grid":
     """Return a table whose cells are folded in a narrow terminal; `left` has the places of columns of words."""
     from rich.table import Table as Grid
+    from rich.text import Text
 
-    table = Grid(box=None)
+    table = Grid(box=None, pad_edge=False)
     for place, column in enumerate(columns):
         table.add_column(column.name, justify="left" if place in left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(column.text(row) for column in columns))
+        table.add_row(*(Text(column.text(row)) for column in columns))  # a str would be markup, as in runs/[tc]
     return table
 
 

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING
 
 from launch.commands.parser import (
     PLAYERS,
+    RUNS_FOLDER,
     Parser,
     add_json,
     add_player,
     add_runs_folder,
     add_search,
+    given,
     paths_and_overrides,
     player_and_search,
     search_options,
 )
 from launch.errors import UserError
 from launch.evaluation.search_options import SEARCHES
-from launch.trained import DEFAULT, PACKAGED
+from launch.trained import DEFAULT, PACKAGED, packaged
 
 if TYPE_CHECKING:
     from launch.evaluation.against import AgainstOptions
 
-PORT = 2048
+HOST, PORT = "127.0.0.1", 2048
 
 
 def add(commands: Parser) -> None:
@@ -181,11 +183,9 @@ def _add_serve(commands: Parser) -> None:
     parser.add_argument(
         "runs", nargs="*", metavar="RUN|GROUP", help="runs, checkpoints or groups (default: all of --runs-folder)"
     )
-    add_runs_folder(parser)
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, this machine alone)"
-    )
-    parser.add_argument("--port", type=int, default=PORT, help=f"port to listen on; 0: a free one (default: {PORT})")
+    add_runs_folder(parser, default=None)
+    parser.add_argument("--host", help=f"address to listen on (default: {HOST}, this machine alone)")
+    parser.add_argument("--port", type=int, help=f"port to listen on; 0: a free one (default: {PORT})")
     parser.add_argument(
         "--export", type=Path, metavar="FILE", help="write one HTML file with the n-tuple network of RUN, and end"
     )
@@ -193,12 +193,27 @@ def _add_serve(commands: Parser) -> None:
 
 def _run_serve(arguments: argparse.Namespace) -> None:
     if arguments.export is not None:
-        from launch.viewing.export.export import export
-
-        return export(arguments.runs, arguments.export)
+        return _export(arguments)
     from launch.viewing.serve.server import serve
 
-    return serve(arguments.runs, arguments.runs_folder, arguments.host, arguments.port)
+    port = PORT if arguments.port is None else arguments.port
+    return serve(arguments.runs, arguments.runs_folder or RUNS_FOLDER, arguments.host or HOST, port)
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    """Write the page of a network; its run is found as `serve` finds it."""
+    from launch.evaluation.loading import UNTRAINED
+    from launch.jobs.run_states import find_runs
+    from launch.viewing.export.export import export
+
+    runs = arguments.runs
+    if options := given(arguments, ("host", "port")):
+        raise UserError(f"--export writes a file and starts no server; leave out {options[0]}")
+    if arguments.runs_folder and not runs:
+        raise UserError(f"--export writes the page of one run; give a RUN of --runs-folder {arguments.runs_folder}")
+    if len(runs) == 1 and not (runs[0] in UNTRAINED or packaged(runs[0])):
+        runs = list(map(str, find_runs(runs, arguments.runs_folder or RUNS_FOLDER)))
+    export(runs, arguments.export)
 
 
 def _add_play(commands: Parser) -> None:

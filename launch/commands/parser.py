@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from launch.evaluation.search_options import SearchOptions
 
 PLAYERS = f"a run folder, a checkpoint, a network of the package ({', '.join(PACKAGED)}), or: random, greedy, heuristic"
+RUNS_FOLDER = Path("runs")
 Run = Callable[[argparse.Namespace], int | None]  # does a command; None: exit code 0
 
 
@@ -54,9 +55,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON and nothing else")
 
 
+def given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Return the options among these that the user gave; their defaults are None, "" or False."""
+    options = [name for name in names if not any(getattr(arguments, name) is unset for unset in (None, "", False))]
+    return [f"--{name.replace('_', '-')}" for name in options]
+
+
 def add_runs_folder(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add --runs-folder."""
-    defaults: dict[str, Any] = {"type": Path, "default": Path("runs"), "help": "folder of runs (default: runs)"}
+    defaults: dict[str, Any] = {"type": Path, "default": RUNS_FOLDER, "help": "folder of runs (default: runs)"}
     parser.add_argument("--runs-folder", **defaults | options)
 
 

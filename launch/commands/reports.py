@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from launch.commands.parser import Parser, add_json, add_runs_folder, add_selection, later
+from launch.commands.parser import Parser, add_json, add_runs_folder, add_selection, given, later
 from launch.errors import UserError
 
 
@@ -99,9 +99,8 @@ def _run_reproduce(arguments: argparse.Namespace) -> int:
 
     scale = Scale(arguments.budget, tuple(parse_seeds(arguments.seeds)), arguments.games)
     if arguments.table is None:
-        given = [f"--{name}" for name in ("rows", "columns", "on", "csv") if getattr(arguments, name)]
-        if given:
-            raise UserError(f"{given[0]} needs a TABLE, such as guei-table-5")
+        if options := given(arguments, ("rows", "columns", "on", "csv")):
+            raise UserError(f"{options[0]} needs a TABLE, such as guei-table-5")
         return list_tables(scale)
     rows, columns = _names(arguments.rows), _names(arguments.columns)
     return reproduce(arguments.table, rows, columns, scale, arguments.on, arguments.csv)

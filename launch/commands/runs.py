@@ -2,7 +2,6 @@
 
 import argparse
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from launch.commands.parser import (
     add_json,
     add_runs_folder,
     add_search_options,
+    given,
     is_path,
     later,
     search_options,
@@ -98,27 +98,21 @@ def _run_submit(arguments: argparse.Namespace) -> int:
     parts = 1 if arguments.parts is None else arguments.parts
     evaluation = EvaluationRequest(games, arguments.seed, parts, search_options(arguments, of_search))
     if is_evaluation:
-        if given := [*_given(arguments, TRAINING), *keys]:
-            raise UserError(f"{given[0]} is of a training, and submit evaluate trains nothing: leave it out")
+        if options := [*given(arguments, TRAINING), *keys]:
+            raise UserError(f"{options[0]} is of a training, and submit evaluate trains nothing: leave it out")
         if not paths[1:]:
             raise UserError("submit evaluate needs a run or a checkpoint, such as runs/quick-ntuple")
         plan = SubmitPlan(evaluations=plan_evaluations(map(Path, paths[1:]), evaluation))
         return submit(plan, arguments.on, arguments.dry_run, arguments.detach)
     if not paths:
         raise UserError("submit needs a config, such as configs/quick/ntuple.yaml")
-    if not arguments.then_evaluate and (given := [*_given(arguments, EVALUATION), *of_search]):
-        hint = "; seeds of runs are --seeds" if given[0] == "--seed" else ""
-        raise UserError(f"{given[0]} is of an evaluation: add --then-evaluate, or leave it out{hint}")
+    if not arguments.then_evaluate and (options := [*given(arguments, EVALUATION), *of_search]):
+        hint = "; seeds of runs are --seeds" if options[0] == "--seed" else ""
+        raise UserError(f"{options[0]} is of an evaluation: add --then-evaluate, or leave it out{hint}")
     request = GridRequest(tuple(map(Path, paths)), tuple(keys), arguments.seeds, arguments.group, arguments.rows)
     runs = plan_runs(request)
     plan = SubmitPlan(runs, plan_final_evaluations(runs, evaluation) if arguments.then_evaluate else ())
     return submit(plan, arguments.on, arguments.dry_run, arguments.detach)
-
-
-def _given(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    """Return the options among these that the user gave."""
-    given = [name for name in names if getattr(arguments, name) not in (None, "", False)]
-    return [f"--{name.replace('_', '-')}" for name in given]
 
 
 def _add_tune(commands: Parser) -> None:
@@ -138,9 +132,7 @@ def _add_tune(commands: Parser) -> None:
     )
     parser.add_argument("--no-pruning", action="store_true", help="train every trial to its end")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of values (default: 0)")
-    parser.add_argument(
-        "--on", default="local", metavar="FILE", help="where to train: a cluster file, or local (default: local)"
-    )
+    parser.add_argument("--on", metavar="FILE", help="where to train: a cluster file, or local (default: local)")
     parser.add_argument("--dry-run", action="store_true", help="check everything and print the plan alone")
     parser.add_argument("--detach", action="store_true", help="go on in the background")
     parser.add_argument("--wandb-sweep", type=Path, metavar="FILE", help="write a sweep of wandb, and train nothing")
@@ -154,8 +146,10 @@ def _run_tune(arguments: argparse.Namespace) -> int:
         raise UserError(f"--trials {arguments.trials}: give 1 or more")
     if not re.fullmatch(r"\w[\w.+=-]*", arguments.group):
         raise UserError(f"--group {arguments.group}: give letters, digits and any of _ . + = - only")
-    if arguments.json and (given := _given(arguments, ("dry_run", "detach", "wandb_sweep"))):
-        raise UserError(f"--json prints the trials of a search, and with {given[0]} there are none; leave out one")
+    if arguments.json and (options := given(arguments, ("dry_run", "detach", "wandb_sweep"))):
+        raise UserError(f"--json prints the trials of a search, and with {options[0]} there are none; leave out one")
+    if arguments.wandb_sweep and (options := given(arguments, ("on", "dry_run", "detach"))):
+        raise UserError(f"--wandb-sweep writes a file and trains nothing; leave out {options[0]}")
     request = TuneRequest(
         config=arguments.config,
         words=tuple(arguments.overrides),
@@ -165,7 +159,7 @@ def _run_tune(arguments: argparse.Namespace) -> int:
     )
     return tune(
         request,
-        arguments.on,
+        arguments.on or "local",
         dry_run=arguments.dry_run,
         in_background=arguments.detach,
         as_json=arguments.json,

@@ -71,6 +71,8 @@ def _add_network(commands: Parser) -> None:
 def _run_network(arguments: argparse.Namespace) -> None:
     from launch.commands import network_tools
 
+    if arguments.stages and not any(path.suffix == network_tools.W_SUFFIX for path in arguments.paths):
+        raise UserError("--stages is of a .w file, and a run or checkpoint has its own; leave it out")
     if arguments.tool == "inspect":
         network_tools.inspect(arguments.paths[0], arguments.stages)
     else:

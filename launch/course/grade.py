@@ -1,6 +1,5 @@
 """`muzero2048 grade PROJECT PROGRAM`: run a student's program under the limits of a project, and print its points."""
 
-import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from launch.course.request import LANGUAGES, Request
 from launch.errors import UserError
 from launch.evaluation.seeds import check_seed
 from launch.output import print_json
+from launch.tournament.program import command_of
 
 
 class Options(NamedTuple):
@@ -54,10 +54,7 @@ def grade(project: str, program: str, options: Options, as_json: bool) -> None:
 
 def _command(program: str) -> list[str]:
     """Return the words of a program; UserError if it cannot be run."""
-    try:
-        command = shlex.split(program)
-    except ValueError as error:
-        raise UserError(f"the program {program!r} is no command: {error}") from error
+    command = command_of(program)
     if not command or not shutil.which(command[0]):
         name = command[0] if command else repr(program)
         what = "a file without the right to be executed" if Path(name).is_file() else "no program that can be run"

@@ -6,7 +6,7 @@ that is too high (selection bias). With `--snapshots` every checkpoint plays gam
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import board_order
@@ -22,9 +22,12 @@ from launch.experiment.experiment import CONFIG_FILE, load_experiment
 from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.files import check_new_file, write_text
-from launch.output import print_json
+from launch.output import console, print_json
 from launch.signals import STOPPED
-from launch.tables import Column, entry, render
+from launch.tables import Column, entry, grid, render
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
 
 RESULT_KEYS = ("env_steps", "training_games", "updates", "wall_hours", "board", "search", *Summary._fields)
 
@@ -65,7 +68,7 @@ def evaluate_players(players: Sequence[PlayerEvaluation], csv_file: Path | None,
             return STOPPED
         results.append(result)
     rows = [{"path": player.source.path, **result} for player, result in zip(players, results, strict=True)]
-    table = _table(rows) if len(rows) > 1 else ""
+    table = _table(rows) if len(rows) > 1 else None
     return _show(rows, table, csv_file, ({"rows": rows} if table else results[0]) if as_json else None)
 
 
@@ -105,7 +108,7 @@ def evaluate_snapshots(
         if result is None:
             return STOPPED
         results.append({"path": evaluation.source.path, **result, "training": _in_training(rows, result["env_steps"])})
-    return _show(results, render(results, CURVE, "text"), csv_file, {"rows": results} if outputs.as_json else None)
+    return _show(results, grid(results, CURVE, ()), csv_file, {"rows": results} if outputs.as_json else None)
 
 
 def refuse_outputs_of_one(outputs: OutputOptions, what: str) -> None:
@@ -124,7 +127,9 @@ def _check_csv(file: Path | None) -> None:
         check_new_file(file, "--csv")
 
 
-def _show(rows: Sequence[dict[str, Any]], table: str, csv_file: Path | None, as_json: dict[str, Any] | None) -> int:
+def _show(
+    rows: Sequence[dict[str, Any]], table: "Grid | None", csv_file: Path | None, as_json: dict[str, Any] | None
+) -> int:
     """Write one row of the CSV file for each result, which has its `path`; print the table and the JSON object."""
     try:
         if csv_file is not None:
@@ -132,7 +137,7 @@ def _show(rows: Sequence[dict[str, Any]], table: str, csv_file: Path | None, as_
     except OSError as error:
         raise UserError(f"cannot write {csv_file}: {error.strerror}; give another --csv") from error
     if table:
-        print(table, flush=True)
+        console().print(table)
     if as_json:
         print_json(as_json)
     return 0
@@ -149,12 +154,12 @@ def _check_different(players: Sequence[PlayerEvaluation]) -> None:
             raise UserError(f"{player.source.path} is given twice; give each player once")
 
 
-def _table(results: Sequence[dict[str, Any]]) -> str:
+def _table(results: Sequence[dict[str, Any]]) -> "Grid":
     """Return the table of several players: the largest board first, and the highest mean score of each board first."""
     ordered = sorted(results, key=lambda result: (board_order(result["board"]), -result["score_mean"]))
     names = (entry("player", "path"), entry("board"), entry("search"))
     scores = (GAMES, entry("mean", "score_mean", ",.0f"), INTERVAL, MEDIAN, MAX)
-    return render(ordered, [*names, *scores, *rates(reached_tiles(results)), speed("moves/s")], "text")
+    return grid(ordered, [*names, *scores, *rates(reached_tiles(results)), speed("moves/s")], range(len(names)))
 
 
 def _finished(evaluation: PlayerEvaluation, run_folder: Path) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """metrics.jsonl of a run. It is authoritative; wandb holds a copy (launch/report/wandb)."""
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -28,14 +29,23 @@ class MetricsFile:
         self._file = (folder / METRICS_FILE).open("a", encoding="utf-8")
 
     def append(self, row: Row) -> None:
-        """Write one row; KeyError if a name is not registered, ValueError if a value is not finite."""
+        """Write one row; KeyError if a name is not registered, ValueError if a value is not finite.
+
+        UserError if the disk is full.
+        """
         metrics.check(row)
-        self._file.write(json.dumps(row, allow_nan=False) + "\n")
-        self._file.flush()
+        line = json.dumps(row, allow_nan=False) + "\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            goes_on = "free disk space, and the same command with --resume goes on"
+            raise UserError(f"cannot write {self._file.name}: {error.strerror}; {goes_on}") from error
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # of the text of a row that is not written, whose error is told
+            self._file.close()
 
 
 def read_metrics(folder: Path) -> list[Row]:
@@ -49,21 +59,7 @@ def read_metrics(folder: Path) -> list[Row]:
         lines = file.read_bytes().split(b"\n")[:-1]
     except OSError as error:
         raise UserError(f"cannot read {file}: {error.strerror}") from error
-    rows: list[Any] = []
-    checked = set[tuple[str, ...]]()  # names in a row: rows of a run have few sets of names
-    for number, line in enumerate(lines, start=1):
-        try:
-            row = orjson.loads(line)  # refuses NaN and infinity
-        except orjson.JSONDecodeError as error:
-            raise UserError(f"{file}, line {number}: not JSON; remove the line") from error
-        names = tuple(row) if isinstance(row, dict) else ()
-        if names not in checked:
-            if missing := metrics.missing_names(names):
-                raise UserError(f"{file}, line {number}: not a row of metrics, it has no {missing[0]}; remove the line")
-            checked.add(names)
-        rows.append(row)
-    _check_numbers(file, rows)
-    return rows
+    return _rows_of(file, lines)
 
 
 def read_columns(folder: Path) -> dict[str, Float64[np.ndarray, " R"]]:
@@ -82,7 +78,7 @@ def read_columns(folder: Path) -> dict[str, Float64[np.ndarray, " R"]]:
 
 
 def read_last_rows(folder: Path) -> list[Row]:
-    """Return the last rows of a run in order without the checks of `read_metrics`; none if there is no file."""
+    """Return the last rows of a run in order, checked as by `read_metrics`; none if there is no file."""
     file = folder / METRICS_FILE
     try:
         with file.open("rb") as stream:
@@ -92,9 +88,9 @@ def read_last_rows(folder: Path) -> list[Row]:
     except OSError:
         return []
     try:
-        return [orjson.loads(line) for line in lines]
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"{file} has a line that is no row of metrics: {error}") from error
+        return _rows_of(file, lines)
+    except UserError:
+        return read_metrics(folder)  # which knows the number of the line
 
 
 def last_value(rows: Sequence[Row], name: str) -> float | None:
@@ -113,6 +109,25 @@ def drop_rows_after(folder: Path, env_steps: int, evaluate_again: bool = False) 
     if evaluate_again:
         rows = [row for row in rows if row["env_steps"] < env_steps or "eval/score_mean" not in row]
     write_text(folder / METRICS_FILE, "".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _rows_of(file: Path, lines: Sequence[bytes]) -> list[Row]:
+    """Return the rows of lines; UserError names the first line that is no row, where the file begins with the lines."""
+    rows: list[Any] = []
+    checked = set[tuple[str, ...]]()  # names in a row: rows of a run have few sets of names
+    for number, line in enumerate(lines, start=1):
+        try:
+            row = orjson.loads(line)  # refuses NaN and infinity
+        except orjson.JSONDecodeError as error:
+            raise UserError(f"{file}, line {number}: not JSON; remove the line") from error
+        names = tuple(row) if isinstance(row, dict) else ()
+        if names not in checked:
+            if missing := metrics.missing_names(names):
+                raise UserError(f"{file}, line {number}: not a row of metrics, it has no {missing[0]}; remove the line")
+            checked.add(names)
+        rows.append(row)
+    _check_numbers(file, rows)
+    return rows
 
 
 def _check_numbers(file: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -24,12 +24,11 @@ from launch.jobs.plan import OUTPUT_FILE
 from launch.jobs.queue import queue_files
 from launch.jobs.run_states import RunState, find_runs, read_states
 from launch.jobs.slurm import QueuedTask, cancel, read_queue
-from launch.output import print_json
+from launch.output import console, print_json
 from launch.quantities import clock
 from launch.tables import Column, grid
 from launch.train.run_process import is_locked, read_process
 
-LINE_WIDTH = 250  # characters of a line of output that is not a terminal
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
 POLL_SECONDS = 0.2  # between two looks at runs that are saving
@@ -150,12 +149,6 @@ def _states(names: Sequence[str], runs_folder: Path) -> list[RunState]:
     return read_states(find_runs(names, runs_folder))
 
 
-def console() -> Console:
-    """Return a console that does not break the lines of a table in a log."""
-    screen = Console()
-    return screen if screen.is_terminal else Console(width=LINE_WIDTH)
-
-
 def _column(name: str, field: str, form: Callable[[Any], str]) -> Column:
     """Return the column of a field of RunState, "" where it is None."""
     read = attrgetter(field)
@@ -188,5 +181,4 @@ def status_table(states: Sequence[RunState], width: int) -> RenderableType:
         columns.pop()
         widths.pop()
     table = grid(states, columns, [place for place, column in enumerate(columns) if column.name in WORDS])
-    table.pad_edge = False
     return Group(table, *(Text(f"{state.name}: {state.line}") for state in states if state.line))

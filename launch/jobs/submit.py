@@ -18,10 +18,11 @@ from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
 from launch.jobs.evaluations import PlannedEvaluation, plan_final_evaluations
-from launch.jobs.following import console, status_table
+from launch.jobs.following import status_table
 from launch.jobs.plan import PlannedRun, check_config, check_fits, for_trainings
 from launch.jobs.queue import queue_files
 from launch.jobs.run_states import measured_runs, read_states
+from launch.output import console
 from launch.quantities import duration
 from launch.signals import STOPPED
 from launch.tables import fields, grid

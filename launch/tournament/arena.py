@@ -14,6 +14,7 @@ from launch.errors import UserError
 from launch.evaluation.against import AgainstOptions, find_against
 from launch.evaluation.loading import PlayerSource
 from launch.evaluation.records.record import ACTIONS, LEVELS, code_of_spawn, spawn_text
+from ntuple.core.games.definition import Game
 from ntuple.core.games.known import find_game
 from ntuple.core.opponents import ADVERSARY
 from ntuple.game.any_game import (
@@ -57,18 +58,19 @@ class Arena:
         self._first_tiles, self._is_placing = 0, False
 
     def answer(self, line: str) -> str:
-        """Return the answer to a line; "": it needs none."""
+        """Return the answer to a line; "": it needs none. UserError if it is no line of the protocol."""
         name, _, action = line.strip().partition(" ")
         if action.startswith("open "):
             self._begin()
             return f"{name} open accept"
         if action == "?" or action.startswith("? "):
-            return f"{name} {self._placed(action[2:]) if self._is_placing else self._slid()}"
+            drawn = _read(line, lambda: _drawn(self._game, action[2:]))
+            return f"{name} {self._placed(drawn) if self._is_placing else self._slid()}"
         if action.startswith("#"):
-            self._after = self._slide(ACTIONS.index(action[1]))
+            self._after = self._slide(_read(line, lambda: [*ACTIONS].index(action[1:])))
             self._is_placing = True
         elif not action.startswith("close"):
-            code = code_of_spawn(self._game, action)
+            code = _read(line, lambda: code_of_spawn(self._game, action))
             if self._first_tiles < self._game.initial_tiles:
                 before = self._board if self._first_tiles else _board(before_opening(self._rules, code))
                 self._after = _board(open_for_tile(self._rules, before))
@@ -88,9 +90,9 @@ class Arena:
         self._after = self._slide(action)
         return f"#{ACTIONS[action]}"
 
-    def _placed(self, level: str) -> str:
-        """Choose a placement, of a tile of a level if it was drawn, and make it."""
-        self._board = self._place(self._after, _drawn(self._rules, level))
+    def _placed(self, drawn: int) -> str:
+        """Choose a placement, of the drawn tile if there is one, and make it."""
+        self._board = self._place(self._after, drawn)
         self._is_placing = False
         return spawn_text(self._game, int(spawn_code(self._rules, self._after, self._board)))
 
@@ -115,9 +117,17 @@ def _board(board: Any) -> Board:
     return Board(*map(np.uint64, board))
 
 
-def _drawn(rules: AnyRules, level: str) -> int:
-    """Return the number of the placements of a tile that the referee drew; 0 if it drew none."""
-    return int(np.flatnonzero(rules.spawn_levels == LEVELS.index(level))[0]) if level else 0  # type: ignore[union-attr]
+def _read(line: str, read: Callable[[], int]) -> int:
+    """Return what is read from a line; UserError quotes a line that is not of the protocol."""
+    try:
+        return read()
+    except (KeyError, ValueError) as error:
+        raise UserError(f"{line.strip()!r} is no line of the protocol; see docs/tournament.md") from error
+
+
+def _drawn(game: Game, level: str) -> int:
+    """Return the number of the placements of a tile that the referee drew, 0 if it drew none; ValueError for others."""
+    return [LEVELS[number] for number, _ in game.spawns].index(level) if level else 0
 
 
 def _placing(source: PlayerSource, rules: AnyRules) -> Place:

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import selectors
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from launch.errors import UserError
 from launch.tournament import processes
 
 CONFINE = Path(__file__).with_name("confine.py")
@@ -46,6 +48,14 @@ class ProgramError(Exception):
     def __init__(self, program: str, fault: Fault, detail: str = "") -> None:
         super().__init__(f"{fault}: {detail}" if detail else str(fault))
         self.program, self.fault, self.detail = program, fault, detail  # the name of the program
+
+
+def command_of(text: str) -> list[str]:
+    """Return the words of a command, as a shell reads them; UserError if a quote is not closed."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"the program {text!r} is no command: {error}") from error
 
 
 class Limits(NamedTuple):

@@ -27,7 +27,7 @@ from launch.locks import take_lock
 from launch.progress import progress_line
 from launch.signals import STOPPED, StopSignals
 from launch.tournament import page, processes
-from launch.tournament.program import Limits, Program, ProgramError, programs_of
+from launch.tournament.program import Limits, Program, ProgramError, command_of, programs_of
 from launch.tournament.referee import Match, play_match
 from launch.tournament.standings import standings, table_text
 from ntuple.core.games.known import board_name
@@ -114,7 +114,7 @@ def commands_of(players: Sequence[str], board: str) -> dict[str, list[str]]:
         name, has_name, rest = text.partition("=")
         if not has_name or " " in name or "/" in name or name.startswith("-"):
             name, rest = "", text
-        words = shlex.split(rest)
+        words = command_of(rest)
         if not words:
             raise UserError(f"{text!r} is no player; give a run, a player without training, or a program")
         if is_player(words[0]) and not shutil.which(words[0]):

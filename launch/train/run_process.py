@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from launch import locks
-from launch.errors import LaunchError, UserError, warn
+from launch.errors import End, UserError, end_of, warn
 from launch.experiment.experiment import CONFIG_FILE
 from launch.experiment.metrics_file import METRICS_FILE
 from launch.files import write_json
@@ -86,11 +86,10 @@ def owning(folder: Path) -> Iterator[Ownership]:
         owned = Ownership(folder)
         try:
             yield owned
-        except LaunchError as error:
-            owned.end(error.exit_code, str(error))
-            raise
         except Exception as error:
-            owned.end(1, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+            end = end_of(error) or End(1, f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+            with contextlib.suppress(OSError):  # such as a full disk: the command tells the error of the block
+                owned.end(*end)
             raise
         finally:
             if not (folder / CONFIG_FILE).exists():

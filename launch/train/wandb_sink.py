@@ -13,6 +13,7 @@ from launch.experiment.metrics_file import METRICS_FILE, read_metrics
 from launch.report.wandb import client
 from launch.report.wandb.folder import is_uploaded, renew_id, set_aside, timed_rows, wandb_id
 from launch.report.wandb.media import with_media
+from launch.train.run_process import is_locked
 
 
 class WandbSink:
@@ -93,11 +94,13 @@ def rebuild(folder: Path) -> None:
     """Write the complete wandb run of a run folder again, offline, from its metrics.jsonl.
 
     Config, group and axes are those of the training. So is the id, unless rows of it are on a server already. Earlier
-    folders of wandb are set aside.
+    folders of wandb are set aside, so a run in training is refused: its process writes to them.
     """
     for name in (CONFIG_FILE, METRICS_FILE):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is not a run folder: it has no {name}; give runs/<name>")
+    if is_locked(folder):
+        raise UserError(f"{folder} is in training, which writes its wandb run; rebuild it when the training has ended")
     experiment, rows = load_experiment(folder), read_metrics(folder)
     sink = WandbSink(folder, experiment, "offline")
     sink.finish(exit_code=0)

@@ -12,14 +12,14 @@ from launch.errors import LaunchError, UserError, warn
 from launch.experiment.experiment import Experiment, load_experiment
 from launch.experiment.metrics_file import last_value, read_last_rows
 from launch.experiment.plain_values import flat
+from launch.files import check_new_file
 from launch.jobs import slurm
 from launch.jobs.cluster import LOCAL, ClusterConfig, load_cluster, resources
 from launch.jobs.detached import detach
-from launch.jobs.following import console
 from launch.jobs.local import FAILED, make_slots
 from launch.jobs.plan import SEED, GridRequest, PlannedRun, check_fits, for_trainings, plan_runs
 from launch.jobs.submit import check_writable
-from launch.output import print_json
+from launch.output import console, print_json
 from launch.signals import STOPPED
 from launch.tables import Column, fields, grid
 from launch.tune.engines import Engine, Outcome, open_engine
@@ -47,6 +47,7 @@ def tune(
     """
     tuning = Tuning(request)
     if wandb_sweep:
+        check_new_file(wandb_sweep, "--wandb-sweep")
         write_sweep(wandb_sweep, request, tuning.space, tuning.base)
         return 0
     cluster = load_cluster(on)

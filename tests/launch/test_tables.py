@@ -1,4 +1,7 @@
+import io
+
 import pytest
+from rich.console import Console, RenderableType
 
 from launch.tables import Column, entry, fields, grid, html_rows, markup, render
 
@@ -36,9 +39,15 @@ def test_a_page_sorts_by_values_and_shows_texts():
     assert render([], COLUMNS, "html").endswith("mean score</button></th></tr></thead>\n<tbody></tbody>")
 
 
+def _shown(cell: RenderableType) -> str:
+    screen = Console(file=io.StringIO(), width=20)
+    screen.print(cell)
+    return screen.file.getvalue().rstrip("\n")
+
+
 def test_words_go_to_the_left_and_numbers_to_the_right():
-    columns = grid([("a", 1), ("b", 2)], fields("word", "number"), left=[0]).columns
-    assert [(column.header, column.justify, list(column.cells)) for column in columns] == [
-        ("word", "left", ["a", "b"]),
+    columns = grid([("a", 1), ("runs/[tc]", 2)], fields("word", "number"), left=[0]).columns
+    assert [(column.header, column.justify, list(map(_shown, column.cells))) for column in columns] == [
+        ("word", "left", ["a", "runs/[tc]"]),
         ("number", "right", ["1", "2"]),
     ]

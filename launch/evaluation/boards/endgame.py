@@ -50,6 +50,8 @@ def run_endgame(request: Request) -> int:
                 raise OptionError(Option(option, str(value)), f" is for a PATTERN; {request.table} has its own")
     else:
         pattern = _pattern(request)
+        if position is not None and request.out is None:
+            raise OptionError(Option("position"), " is looked up in a table: add ", Option("out", "FILE"))
         print(f"{pattern}: {pattern.boards:,} boards, a file of {size_text(bytes_of(pattern))}", flush=True)
         if request.out is None:
             print("add --out FILE to compute the table")

@@ -12,6 +12,7 @@ Several processes can share the games of an evaluation. Then each process writes
 without a part reads the logs of all parts and plays the missing games.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -78,7 +79,8 @@ class GameLog(AbstractContextManager["GameLog"]):
     def close(self) -> None:
         """Close the files, which ends the lock."""
         for file in self._open_files:
-            file.close()
+            with contextlib.suppress(OSError):  # of the text of a failed write, whose error is told
+                file.close()
 
     def _open(self, path: Path, header: dict[str, Any], is_own: bool) -> None:
         """Read the games of a file.

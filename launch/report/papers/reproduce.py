@@ -10,9 +10,9 @@ from launch.files import check_output, write_text
 from launch.jobs import local, slurm
 from launch.jobs.cluster import SLURM, ClusterConfig, load_cluster
 from launch.jobs.evaluations import PlannedEvaluation
-from launch.jobs.following import console
 from launch.jobs.plan import PlannedRun, check_fits
 from launch.jobs.submit import evaluate_here, evaluate_on_slurm
+from launch.output import console
 from launch.report.papers.comparison import compare_with_paper, tables_csv, write_table_file
 from launch.report.papers.estimate import estimate, measured_speeds
 from launch.report.papers.lines import line_columns, lines_of

@@ -92,6 +92,8 @@ def save_workspace(entity: str | None, project: str, url: str | None, file: Path
         file: where to write the workspace as JSON in place of sending it; None: it is sent.
     """
     if file is not None:
+        if url is not None:
+            raise UserError("--json writes a file, and --url is of a workspace on the server; leave out one")
         _write(make_workspace(entity or ANY_ENTITY, project), file)
         return
     client.check_key("`--json FILE` writes what would be sent")

@@ -125,6 +125,8 @@ def test_mistakes_cost_one_line(runs: list[Path], mistake) -> None:
         (("convert", runs[0], "--out", "no/out"), "there is no folder"),
         (("convert", runs[0], "--out", "/proc/out"), "--out /proc/out: cannot write to /proc: "),
         (("average", runs[0], GOLDEN / "tc.w", "--out", "out"), "they have no average"),
+        (("inspect", runs[0], "--stages", "abc"), "--stages is of a .w file, and a run or checkpoint has its own"),
+        (("fold", runs[0], "--stages", "0,256", "--out", "out"), "--stages is of a .w file, and a run or checkpoint"),
         ((*convert, "out"), "1 of 4,096 weights are above 65,504"),
         ((*convert, "out.w"), "1 of 4,096 weights are above 65,504"),
         (("inspect", "nan.w"), "nan.w: table '012' has 2 of 4,096 numbers that are infinite or NaN: use another file"),

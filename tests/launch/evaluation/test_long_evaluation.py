@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_disk import full_beyond
 from reference import records as reference
 
 from launch.cli import main
@@ -160,10 +161,20 @@ def test_the_seconds_of_games_are_those_of_the_clock(tmp_path: Path, monkeypatch
 
 
 def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "games.jsonl"
+    with GameLog(path, {}) as log:
+        play_missing(play_randomly, log, 2, 1)
+    games = list(play_randomly([2], 1))
+    line = re.escape(f"cannot write {path}: File too large; the games before this one are kept")
+    with full_beyond(path.stat().st_size + 9), pytest.raises(UserError, match=line), GameLog(path, {}) as log:
+        log.add(games[0], 1.0)
+    with GameLog(path, {}) as log:
+        assert sorted(log.games) == [0, 1]
+
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    with GameLog(tmp_path / "games.jsonl", {}) as log:
+    with GameLog(path, {}) as log:
         monkeypatch.setattr("launch.evaluation.records.game_log.os.fsync", full)
         with pytest.raises(UserError, match="No space left on device; the games before this one are kept"):
             play_missing(play_randomly, log, 5, 1)

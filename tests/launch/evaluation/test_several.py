@@ -68,6 +68,21 @@ def test_the_table_has_the_best_player_first(runs: list[str], capsys):
     assert len(head) == len(first) == len(second)
 
 
+def test_the_table_fits_into_a_terminal(runs: list[str], capsys, monkeypatch):
+    for name, value in {"COLUMNS": "80", "FORCE_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+    long = "runs/quick-ntuple-step_size.alpha=0.05-seed1"
+    shutil.move(runs[0], long)
+    monkeypatch.setitem(WEIGHTS, Path(long).name, 40)
+    for words in ([long, runs[1]], [long, "--snapshots"]):
+        capsys.readouterr()
+        assert main(["evaluate", *words, "--games", "4"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        begin = 1 + max(place for place, line in enumerate(lines) if line.startswith("mean "))
+        assert "95%" in lines[begin]
+        assert max(map(len, lines[begin:])) <= 80
+
+
 def test_a_csv_file_has_a_row_for_each_player(runs: list[str], capsys):
     words = ["evaluate", "random", *runs, "--board", "2x2", "--games", "4", "--seed", "7", "--csv", "scores.csv"]
     assert main(words) == 0

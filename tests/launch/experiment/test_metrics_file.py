@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+from full_disk import full_beyond
 
+from launch.errors import UserError
 from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, drop_rows_after, read_metrics
 
 
@@ -27,6 +29,18 @@ def test_unknown_names_and_nan_are_refused(tmp_path: Path):
         file.append(_row(10, **{"train/score_mean": float("nan")}))
     file.close()
     assert read_metrics(tmp_path) == []
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path):
+    file = MetricsFile(tmp_path)
+    file.append(_row(10))
+    size = (tmp_path / METRICS_FILE).stat().st_size
+    with full_beyond(size + 9):
+        with pytest.raises(UserError) as error:
+            file.append(_row(20))
+        file.close()
+    assert str(error.value).startswith(f"cannot write {tmp_path / METRICS_FILE}: File too large; free disk space, ")
+    assert read_metrics(tmp_path) == [_row(10)]
 
 
 def test_rows_after_the_checkpoint_are_dropped_with_a_half_written_last_line(tmp_path: Path):

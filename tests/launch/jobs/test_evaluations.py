@@ -131,6 +131,7 @@ def test_a_sweep_and_its_evaluations(monkeypatch):
         ("evaluate runs/small run.seed=2", "run.seed=2 is of a training"),
         ("evaluate runs/small --on nowhere.yaml", "--on nowhere.yaml: there is no nowhere.yaml"),
         ("small.yaml --seed 3", "--seed is of an evaluation: add --then-evaluate, or leave it out; seeds of runs are"),
+        ("small.yaml --seed 0", "--seed is of an evaluation: add --then-evaluate, or leave it out; seeds of runs are"),
         ("small.yaml --then-evaluate --search puct --plies 2", "--plies 2 is of expectimax"),
         ("small.yaml --then-evaluate --games 1", "--games is 1; give 2 to "),
     ],

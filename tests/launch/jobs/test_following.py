@@ -62,12 +62,21 @@ def test_a_damaged_run_hides_no_other(toy_yaml: Path, capsys):
     for name in ("config", "metrics", "good"):
         _train(name)
     (RUNS / "config" / "config.yaml").write_text("x: [")
-    _rows("metrics", [])
-    (RUNS / "metrics" / "metrics.jsonl").write_text("{broken\n")
-    states = {state["name"]: state for state in _status(capsys)}
-    assert [states[name]["state"] for name in ("config", "metrics", "good")] == ["damaged", "damaged", "finished"]
-    assert states["config"]["line"].startswith("runs/config/config.yaml: not YAML")
-    assert states["metrics"]["line"].startswith("runs/metrics/metrics.jsonl has a line that is no row")
+    file = RUNS / "metrics" / "metrics.jsonl"
+    number = len(file.read_bytes().splitlines()) + 1
+    for line, fault in (
+        ("{broken", "not JSON"),
+        ("{}", "not a row of metrics, it has no env_steps"),
+        ("5", "not a row of metrics, it has no env_steps"),
+        ('{"env_steps": "9", "games": 1, "updates": 1, "wall_hours": 1}', "its env_steps is no number"),
+    ):
+        whole = file.read_text()
+        file.write_text(f"{whole}{line}\n")
+        states = {state["name"]: state for state in _status(capsys)}
+        assert [states[name]["state"] for name in ("config", "metrics", "good")] == ["damaged", "damaged", "finished"]
+        assert states["config"]["line"].startswith("runs/config/config.yaml: not YAML")
+        assert states["metrics"]["line"] == f"{file}, line {number}: {fault}; remove the line"
+        file.write_text(whole)
     assert [state["name"] for state in _status(capsys, "toys")] == ["good", "metrics"]  # of the group
 
 
@@ -136,7 +145,8 @@ def test_a_run_in_training(toy_yaml: Path):
     _train("one")
     report = {"games": 1, "updates": 1, "train/score_mean": 700.0}
     rows = [{"env_steps": 10 * i, "wall_hours": (i + 5) / 3600, **report} for i in range(1, 6)]
-    rows.insert(4, {"env_steps": 40, "wall_hours": 9 / 3600, "games": 1, "updates": 1, "eval/score_mean": 900.0})
+    evaluated = {"eval/score_mean": 900.0, "eval/score_low": 800.0, "eval/score_high": 950.0, "eval/games": 10}
+    rows.insert(4, {"env_steps": 40, "wall_hours": 9 / 3600, "games": 1, "updates": 1, **evaluated})
     _rows("one", rows)
     with owning(RUNS / "one") as owner:
         owner.begin()
@@ -154,6 +164,9 @@ def test_a_long_file_of_metrics_is_read_from_its_end(toy_yaml: Path):
     _rows("one", [{"env_steps": i, **row} for i in range(5_000)])
     assert (RUNS / "one" / "metrics.jsonl").stat().st_size > TAIL_BYTES
     assert read_state(RUNS / "one").env_steps == 4_999
+    with (RUNS / "one" / "metrics.jsonl").open("a") as file:
+        file.write("{}\n")
+    assert ", line 5001: not a row of metrics" in read_state(RUNS / "one").line
 
 
 def test_runs_by_name_by_folder_and_by_group(toy_yaml: Path, capsys, mistake):

@@ -1,6 +1,7 @@
 """Tournaments of programs of all kinds: what goes wrong loses the game, and nothing is left behind."""
 
 import contextlib
+import io
 import json
 import os
 import shutil
@@ -221,6 +222,7 @@ def test_a_killed_tournament_goes_on(
         ([], "a tournament needs two players or more"),
         (["random"], "two players are called random; name one of them, such as other=random"),
         (["nobody --x"], "nobody is neither a player nor a program"),
+        (["name=foo'bar"], """the program "foo'bar" is no command: No closing quotation"""),
         (["greedy", "--move-seconds", "0"], "--move-seconds is 0; give seconds above 0"),
         (["greedy", "--rounds", "0"], "--games and --rounds are at least 1"),
         (["greedy", "--seed", "-1"], "--seed is -1; give 0 to "),
@@ -237,6 +239,12 @@ def test_what_is_no_tournament(mistake, words: list[str], line: str) -> None:
     Path("old/games.jsonl").write_text("{}\n")
     Path("launch.py").write_text("raise SystemExit('mine')")  # no player runs it
     assert mistake("tournament random", *words).startswith(line)
+
+
+@pytest.mark.parametrize("line", ["hello", "#0 99", "#0 #X", "#0 #", "#0 ? 7"])
+def test_a_line_that_is_not_of_the_protocol(mistake, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"#0 open a:b\n{line}\n"))
+    assert mistake("arena random --board", "2584 2x2") == f"{line!r} is no line of the protocol; see docs/tournament.md"
 
 
 def test_a_program_that_is_none_does_not_start(capsys: pytest.CaptureFixture[str]) -> None:

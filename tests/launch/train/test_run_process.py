@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from toy import ToyLearner
 
-from launch.cli import main
+from launch.cli import exit_code_of, main
+from launch.errors import UserError
+from launch.experiment.experiment import CONFIG_FILE
 from launch.train.run_process import LOCK_FILE, PROCESS_FILE, is_locked, owning, read_process, this_process
 
 RUN = Path("runs/one")
@@ -43,6 +45,48 @@ def test_the_line_of_an_error_is_kept(toy_yaml: Path, capsys, monkeypatch):
     process = read_process(Path("runs/two"))
     assert process is not None
     assert (process.exit_code, process.line) == (1, "ZeroDivisionError: by zero")
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "line"),
+    [
+        (OSError(28, "No space left on device", "a"), 2, "cannot use a: No space left on device"),
+        (BrokenPipeError(), 141, "nobody reads the output"),
+        (ModuleNotFoundError(name="optuna"), 2, "this needs optuna; install it by pip install 'muzero2048[tune]'"),
+        (ModuleNotFoundError("no module", name="launch.nothing"), 1, "ModuleNotFoundError: no module"),
+    ],
+)
+def test_the_exit_code_is_that_of_the_command(error: Exception, exit_code: int, line: str, capsys):
+    def train() -> int:
+        with owning(RUN) as owner:
+            owner.begin()
+            (RUN / CONFIG_FILE).touch()
+            raise error
+
+    if exit_code == 2:
+        assert exit_code_of(train) == 2
+        assert capsys.readouterr().err == f"error: {line}\n"
+    else:  # of a closed pipe the command line closes its own output
+        with pytest.raises(type(error)):
+            train()
+    process = read_process(RUN)
+    assert process is not None
+    assert (process.exit_code, process.line) == (exit_code, line)
+
+
+def test_a_disk_without_room_for_the_end_hides_no_error(monkeypatch, capsys):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    def train() -> int:
+        with owning(RUN) as owner:
+            owner.begin()
+            (RUN / CONFIG_FILE).touch()
+            monkeypatch.setattr("launch.train.run_process.write_json", full)
+            raise UserError("the first")
+
+    assert exit_code_of(train) == 2
+    assert capsys.readouterr().err == "error: the first\n"
 
 
 def test_a_run_in_training_is_not_trained_twice(toy_yaml: Path, mistake):

@@ -10,6 +10,7 @@ from launch.cli import main
 from launch.experiment.experiment import Experiment, load_experiment
 from launch.experiment.metrics_file import MetricsFile, drop_rows_after, read_metrics
 from launch.report.wandb import client
+from launch.train.run_process import owning
 from launch.train.wandb_sink import WandbSink
 
 EVAL = "eval/score_mean"
@@ -94,6 +95,7 @@ import os, signal, time
 from pathlib import Path
 from launch.experiment.experiment import load_experiment
 from launch.experiment.metrics_file import MetricsFile
+from launch.train.run_process import owning
 from launch.train.wandb_sink import WandbSink
 folder = Path("run")
 file, sink = MetricsFile(folder), WandbSink(folder, load_experiment(folder))
@@ -170,6 +172,8 @@ def test_rebuild_says_what_is_wrong(toy_yaml: Path, monkeypatch, mistake):
     monkeypatch.setattr(client, "open_run", lambda *_: _Recorder(fails=True))
     line = "the wandb run of runs/one is not written; correct what the warning names, and repeat the command"
     assert mistake("wandb rebuild runs/one") == line
+    with owning(Path("runs/one")):
+        assert mistake("wandb rebuild runs/one").startswith("runs/one is in training, which writes its wandb run; ")
 
 
 def test_wandb_disabled_writes_nothing(tmp_path: Path, experiment):

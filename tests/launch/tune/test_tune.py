@@ -149,16 +149,16 @@ class TestLoop:
         assert sorted(engine.started) == ["tune-one-rate=0.1", "tune-one-rate=0.2"]
         assert {trial.params["toy.rate"]: trial.value for trial in trials} == {"0.1": -3500, "0.2": -2400}
 
-    @pytest.mark.parametrize("is_damaged", [False, True])
-    def test_a_trial_whose_run_failed_or_whose_metrics_are_damaged_has_failed(self, is_damaged: bool):
+    @pytest.mark.parametrize("damage", ["", "{damaged", "5"])
+    def test_a_trial_whose_run_failed_or_whose_metrics_are_damaged_has_failed(self, damage: str):
         class Damaging(Quick):
             def outcome(self, run: PlannedRun) -> Outcome | None:
                 outcome = super().outcome(run)
-                if outcome and is_damaged and "rate=0.2" in run.name:
-                    (run.folder / METRICS_FILE).write_text("{damaged\n")
+                if outcome and damage and "rate=0.2" in run.name:
+                    (run.folder / METRICS_FILE).write_text(f"{damage}\n")
                 return outcome
 
-        engine = Damaging(failing=-1.0 if is_damaged else 0.2)
+        engine = Damaging(failing=-1.0 if damage else 0.2)
         is_over, trials = _search(engine, ("toy.rate=0.1,0.2",), trials=6, sampler="random", at_once=1)
         assert is_over
         assert {trial.params["toy.rate"]: tune.STATES[trial.state] for trial in trials} == {
@@ -225,6 +225,10 @@ def test_points_are_means_over_complete_parts(tmp_path: Path):
             "toy.yaml toy.rate=0..1 --json --dry-run",
             "--json prints the trials of a search, and with --dry-run",
         ),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep new.yaml --dry-run", "--wandb-sweep writes a file and trains nothing; "),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep new.yaml --on nowhere", "--wandb-sweep writes a file and trains no"),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep new.yaml --detach", "--wandb-sweep writes a file and trains nothing; "),
+        ("toy.yaml toy.rate=0..1 --wandb-sweep all.yaml", "all.yaml is there already: name another --wandb-sweep"),
     ],
 )
 @pytest.mark.usefixtures("toy_yaml")
@@ -233,6 +237,7 @@ def test_mistakes_are_one_line_and_nothing_starts(words: str, line: str, mistake
     Path("many.yaml").write_text("{cores: 99999}")
     assert mistake(f"tune {words}").startswith(line)
     assert not RUNS.exists()
+    assert not Path("new.yaml").exists()
 
 
 def test_a_dry_run(toy_yaml: Path, capsys: pytest.CaptureFixture[str]):

@@ -53,8 +53,11 @@ def test_the_weights_are_those_of_the_run_in_half_precision(runs: Path, capsys):
     assert network["views"] == [[0, 1, 2, 3, 4, 5], [2, 1, 0, 5, 4, 3], [3, 4, 5, 0, 1, 2], [5, 4, 3, 2, 1, 0]]
 
 
-def test_a_checkpoint_is_exported_as_its_run(runs: Path):
-    assert export(checkpoints.find_checkpoint(runs / "tiny"), "one.html") == export(runs / "tiny", "two.html")
+def test_a_checkpoint_and_the_name_of_a_run_are_exported_as_the_run(runs: Path):
+    page = export(runs / "tiny")
+    assert export(checkpoints.find_checkpoint(runs / "tiny"), "one.html") == page
+    assert main(["serve", "tiny", "--runs-folder", str(runs), "--export", "two.html"]) == 0
+    assert Path("two.html").read_text(encoding="utf-8") == page
 
 
 def test_promoted_weights_are_written_out(runs: Path, rng: np.random.Generator):
@@ -160,7 +163,13 @@ def test_a_page_that_would_be_too_large_is_refused(runs: Path, mistake, monkeypa
         ("{run} --export folder.html", "cannot write folder.html: Is a directory; name another --export"),
         (
             "nowhere --export page.html",
-            "there is no nowhere; give a run folder or a checkpoint in its checkpoints/ folder",
+            "there is no run and no group nowhere in runs; `muzero2048 status` lists them",
+        ),
+        ("{run} --export page.html --port 0", "--export writes a file and starts no server; leave out --port"),
+        ("{run} --export page.html --host ::1", "--export writes a file and starts no server; leave out --host"),
+        (
+            "--runs-folder other --export page.html",
+            "--export writes the page of one run; give a RUN of --runs-folder other",
         ),
     ],
 )

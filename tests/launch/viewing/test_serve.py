@@ -135,11 +135,19 @@ def test_the_players_are_the_runs_and_those_without_training(client: Client):
 
 
 def test_the_run_with_the_highest_score_is_selected(runs: Path, tmp_path: Path):
-    rows = {"a": "", "b": '{"eval/score_mean": 90}\n', "c": '{"eval/score_mean": 900}\n{"loss/total": 1}\n', "d": "{\n"}
-    for name, text in rows.items():
+    report = {"env_steps": 1, "games": 1, "updates": 1, "wall_hours": 1}
+    evaluation = report | {"eval/score_low": 1, "eval/score_high": 999, "eval/games": 10}
+    rows = {
+        "a": [], "b": [evaluation | {"eval/score_mean": 90}], "c": [evaluation | {"eval/score_mean": 900}, report],
+        "d": [{}], "e": [5],
+    }  # fmt: skip
+    for name, values in rows.items():
         shutil.copytree(runs / "tiny", tmp_path / name)
-        (tmp_path / name / "metrics.jsonl").write_text(text)
-    assert [agent["id"] for agent in Catalogue([], tmp_path).listing()["agents"][:4]] == ["c", "b", "a", "d"]
+        (tmp_path / name / "metrics.jsonl").write_text("".join(f"{json.dumps(value)}\n" for value in values))
+    shutil.copytree(runs / "tiny", tmp_path / "f")
+    (tmp_path / "f" / "metrics.jsonl").write_text("{\n")
+    agents = Catalogue([], tmp_path).listing()["agents"]
+    assert [agent["id"] for agent in agents[:6]] == ["c", "b", "a", "d", "e", "f"]
     assert [agent["id"] for agent in Catalogue(["b", "c"], tmp_path).listing()["agents"][:2]] == ["b", "c"]
 
 

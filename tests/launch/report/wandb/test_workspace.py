@@ -42,6 +42,12 @@ def _shortened(workspace):
     return workspace
 
 
+def test_a_file_takes_the_place_of_no_workspace(mistake):
+    line = "--json writes a file, and --url is of a workspace on the server; leave out one"
+    assert mistake("wandb workspace --json made.json --url https://wandb.ai/me/muzero2048?nw=a") == line
+    assert not Path("made.json").exists()
+
+
 def test_the_workspace_is_the_golden_one(capsys):
     assert main(["wandb", "workspace", "--json", "made.json"]) == 0
     assert capsys.readouterr().out == "wrote made.json; nothing is sent\n"
