@@ -121,7 +121,11 @@ class SearchConfig(Settings, prefix="search"):
         only_if="search.normalization=node|tree",
     )
     value_scale: float = setting(
-        100.0, "Points that equal 1 in q.", above=0, at_most=1e9, only_if="search.normalization=fixed"
+        100.0,
+        "Points that equal 1 in q with normalization=fixed; and the temperature, in points, of the prior of a network "
+        "of values (ntuple, deep_td): softmax((r + V) / value_scale) over the moves.",
+        above=0,
+        at_most=1e9,
     )
     views: int = setting(
         1,
