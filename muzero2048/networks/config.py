@@ -12,7 +12,8 @@ SHAPES = f"some of the names {', '.join(TUPLE_SHAPES)}"
 
 # Conditions under which keys have an effect.
 LATENT, CELLS, GROUNDED = "network.model=latent", "network.model=cells", "network.model=grounded"
-HAS_BLOCKS = "network.model=latent|cells or network.trunk=residual_mlp|se_resnet|tuples"
+HAS_TRUNK = "network.model=latent|grounded"
+TRUNK_HAS_BLOCKS = "network.trunk=residual_mlp|se_resnet|tuples"
 TUPLES, TABLES = "network.trunk=tuples", "network.value_tables.shapes!="
 
 
@@ -121,6 +122,7 @@ class NetworkConfig(Settings, prefix="network"):
         "residual_mlp",
         "Network that computes features of the tiles (muzero2048/networks/trunks.py): h of a latent model, f and psi "
         "of a grounded model.",
+        only_if=HAS_TRUNK,
     )
     blocks: int = setting(
         10,
@@ -128,7 +130,7 @@ class NetworkConfig(Settings, prefix="network"):
         "`tuples`.",
         at_least=1,
         at_most=1000,
-        only_if=HAS_BLOCKS,
+        only_if=f"network.model=latent|cells or {TRUNK_HAS_BLOCKS}",
     )
     width: int = setting(256, "Units of a layer, or channels of a convolution.", at_least=1, at_most=2**16)
     norm: Literal["layer", "rms"] = setting("layer", "layer: LayerNorm. rms: RMSNorm.")

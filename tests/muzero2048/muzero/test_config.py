@@ -10,6 +10,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
+from ntuple.core.settings import without_effect
 from tests.settings import configured
 
 GOOD = MuZeroConfig(
@@ -81,6 +82,19 @@ def test_codes_of_a_model_of_cells(shape: tuple[int, int], codes: int, code_inpu
     network = configured(NetworkConfig, model="cells", cells={"code_input": code_input})
     chance = ChanceConfig("learned", codes)
     assert dataclasses.replace(GOOD, rows=shape[0], columns=shape[1], network=network, chance=chance).chance == chance
+
+
+def test_a_model_of_cells_has_no_trunk_of_that_name() -> None:
+    """Its trunk and the keys of that trunk have no effect, and it need not fit the board."""
+    network = configured(NetworkConfig, model="cells", trunk="tuples", blocks=2, tuple_trunk={"width": 4})
+    idle = without_effect(dataclasses.replace(GOOD, network=network))
+    assert idle.keys() == {"network.trunk", "network.tuple_trunk.width"}
+    assert idle["network.trunk"] == "network.trunk = tuples has no effect: it needs network.model=latent|grounded"
+    network = NetworkConfig(model="cells", trunk="cnn_2x2")
+    small = dataclasses.replace(GOOD, rows=2, columns=3, chance=ChanceConfig("learned", 18), network=network)
+    assert small.network == network
+    with pytest.raises(ValueError, match="leave nothing of 2x3 cells"):
+        dataclasses.replace(small, network=dataclasses.replace(network, model="latent"))
 
 
 def test_the_support_of_the_reward() -> None:
