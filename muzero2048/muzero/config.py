@@ -158,7 +158,7 @@ class MuZeroConfig(TrainingConfig):
 
     @property
     def filling_chunks(self) -> int:
-        """Chunks that are played before the first update: the buffer then holds a sequence."""
+        """Chunks that are played before the first round: the buffer then holds a sequence."""
         return max(-(-self.sequence // self.chunk), self.learning_starts // self.chunk_moves)
 
     @property

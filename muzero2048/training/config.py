@@ -217,8 +217,8 @@ class TrainingConfig(Settings):
 
     @property
     def filling_chunks(self) -> int:
-        """Chunks that are played before the first update."""
-        return 1
+        """Chunks that are played before the first round."""
+        return 0
 
     @property
     def updates_per_chunk(self) -> int:
@@ -227,6 +227,6 @@ class TrainingConfig(Settings):
 
     @property
     def total_updates(self) -> int:
-        """Planned number of updates of the whole run."""
-        rounds = self.env_steps // self.chunk_moves - (self.filling_chunks - 1)
-        return max(1, rounds * self.updates_per_chunk)
+        """Planned number of updates of the whole run, whose last chunk is whole."""
+        chunks = -(-self.env_steps // self.chunk_moves)
+        return max(1, chunks - self.filling_chunks) * self.updates_per_chunk

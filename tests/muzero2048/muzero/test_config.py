@@ -21,14 +21,14 @@ GOOD = MuZeroConfig(
 def test_sizes_that_follow() -> None:
     assert GOOD.chunk_moves == 128
     assert GOOD.updates_per_chunk == 2
-    assert GOOD.total_updates == 156  # 2 in each of 78 whole chunks
-    assert dataclasses.replace(GOOD, env_steps=1).total_updates == 1
+    assert GOOD.total_updates == 156  # 2 in each of 79 chunks, the last one begun by 16 moves, without the first one
+    assert dataclasses.replace(GOOD, env_steps=1).total_updates == 2  # a round is made for any budget
     fresh = ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, fresh_long_steps=30, fresh_long_weight=0.25)
     later = dataclasses.replace(GOOD, replay=fresh)
     assert later.replay.fresh_returns == {2: 0.75, 30: 0.25}
     assert later.sequence == 36
     assert later.filling_chunks == 3
-    assert later.total_updates == 152  # the first two chunks have no updates; that of the third one is planned
+    assert later.total_updates == 152  # the first three chunks have no updates
     full = dataclasses.replace(GOOD, replay=fresh, learning_starts=1300)
     assert full.filling_chunks == 10  # whole chunks of 128
     assert full.total_updates == 138

@@ -137,6 +137,19 @@ def test_several_chunks_fill_the_buffer_for_a_long_sequence(tmp_path: Path, monk
     assert other.progress == learner.progress
 
 
+@pytest.mark.parametrize("learning_starts", [0, 300])
+@pytest.mark.parametrize("env_steps", [639, 640, 641])
+def test_the_planned_updates_are_made(env_steps: int, learning_starts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One chunk of 128 moves, or two, fill the buffer; every later chunk has updates, the last one is whole."""
+    config = dataclasses.replace(CONFIG, env_steps=env_steps, learning_starts=learning_starts)
+    monkeypatch.setattr(learner_module, "make_learner", lambda _: shared_learner(CONFIG))  # these read neither key
+    monkeypatch.setattr(learner_module, "measure", lambda *_: {})
+    learner = MuZeroLearner(config, seed=1)
+    while learner.progress["env_steps"] < env_steps:
+        learner.advance()
+    assert learner.progress["updates"] == config.total_updates
+
+
 def test_metrics_do_not_depend_on_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     one, many = MuZeroLearner(CONFIG, seed=1), MuZeroLearner(CONFIG, seed=1)
     one.advance()
