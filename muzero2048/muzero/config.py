@@ -140,10 +140,13 @@ class MuZeroConfig(TrainingConfig):
             self.replay.refuse("reanalyse", "0: with replay.fresh_steps a batch would have two kinds of targets")
         columns = self.replay.capacity // self.num_envs
         if columns < self.sequence:
-            least = self.num_envs * self.sequence
+            least = self.chunk_moves * -(-self.sequence // self.chunk)
             self.replay.refuse("capacity", f"at least {least}: a sequence of {self.sequence} moves of each game")
         if self.learning_starts >= self.env_steps:
             self.refuse("learning_starts", f"less than env_steps = {self.env_steps}")
+        filling = self.filling_chunks * self.chunk_moves
+        if self.filling_chunks > 1 and filling >= self.env_steps:  # with one, a budget below it makes one round
+            self.refuse("env_steps", f"more than {filling}: before, no game has a sequence of {self.sequence} moves")
 
     @property
     def in_self_play(self) -> "MuZeroConfig":

@@ -54,10 +54,14 @@ def test_a_long_return_is_longer() -> None:
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
-        ({"unroll_steps": 160}, "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game"),
+        ({"unroll_steps": 160}, "replay.capacity is 1280; give at least 1408: a sequence of 161 moves of each game"),
         (
             {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=155)},
-            "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game",
+            "replay.capacity is 1280; give at least 1408: a sequence of 161 moves of each game",
+        ),
+        (
+            {"unroll_steps": 120, "env_steps": 1024},
+            "env_steps is 1024; give more than 1024: before, no game has a sequence of 121 moves",
         ),
         ({"learning_starts": 10_000}, "learning_starts is 10000; give less than env_steps = 10000"),
         (
@@ -72,6 +76,12 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
     with pytest.raises(ValueError, match=message) as error:
         dataclasses.replace(GOOD, **changes)
     assert "\n" not in str(error.value)
+
+
+def test_the_smallest_capacity_and_budget_that_are_named() -> None:
+    """A sequence of 161 moves of 8 games: 11 chunks of 128 moves fill the buffer, and the budget has one more move."""
+    config = dataclasses.replace(GOOD, unroll_steps=160, env_steps=1409, replay=ReplayConfig(1408, 64))
+    assert config.total_updates == config.updates_per_chunk
 
 
 @pytest.mark.parametrize(
