@@ -20,7 +20,11 @@ TUPLES, TABLES = "network.trunk=tuples", "network.value_tables.shapes!="
 class TupleTrunkConfig(Settings, prefix="network.tuple_trunk"):
     """The trunk `tuples`: a table of vectors for each tuple of cells (muzero2048/networks/tuple_embedding.py)."""
 
-    shapes: tuple[str, ...] = setting(("lines", "squares"), "Shapes of the tuples: lines, squares, rects, axes.")
+    shapes: tuple[str, ...] = setting(
+        ("lines", "squares"),
+        "Shapes of the tuples: lines, squares, rects, axes. Tiles from level 15 on (2048: 32768, 2584: 987) share the "
+        "entries of level 15; only the planes of the trunk tell them apart.",
+    )
     width: int = setting(8, "Length of the vector of a table entry.", at_least=1, at_most=4096)
 
     def __post_init__(self) -> None:
