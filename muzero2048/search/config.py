@@ -33,7 +33,8 @@ class GumbelConfig(Settings, prefix="search.gumbel"):
     completion: Literal["mixed", "value"] = setting(
         "mixed",
         "Q of an unvisited action in the completed Q-values. mixed: the mean of the node's value and the visited Q "
-        "(Gumbel MuZero, appendix D). value: the node's value in the model (Guei 2023, sec. 4.4.3).",
+        "(Gumbel MuZero, appendix D). value: the node's value in the model (Guei 2023, sec. 4.4.3). Without a Gumbel "
+        "rule it changes only the Q of unvisited actions that the search of a network in Python returns.",
     )
 
 
