@@ -104,8 +104,9 @@ class MuZeroConfig(TrainingConfig):
     )
     self_play_simulations: int = setting(
         0,
-        "n in self-play; 0: search.simulations, as in play. With at most search.gumbel.considered_actions there is no "
-        "tree: the values choose the moves that they learn from, as those of n-tuples do.",
+        "n in self-play; 0: search.simulations, as in play and reanalysis. With a Gumbel root and at most "
+        "search.gumbel.considered_actions there is no tree: the values choose the moves that they learn from, as those "
+        "of n-tuples do.",
         at_least=0,
         at_most=MOST_SIMULATIONS,
     )
