@@ -150,7 +150,7 @@ class TrainingConfig(Settings):
     )
     num_envs: int = setting(256, "Number of games played in parallel.", at_least=1, at_most=2**24)
     chunk: int = setting(32, "Moves of each game between two rounds of updates.", at_least=1, at_most=2**20)
-    symmetry: bool = setting(True, "Replace each sample by a random one of its 8 symmetric views.")
+    symmetry: bool = setting(True, "Replace each sample by a random one of its 8 symmetric views (4 if oblong).")
     network: NetworkConfig = group(NetworkConfig)
     value: ValueCodec = group(ValueCodec)
     replay: ReplayConfig = group(ReplayConfig)

@@ -4,8 +4,9 @@ Environments, replay and batches are cut among the devices; parameters are copie
 mesh with the single axis "data"; one device is a mesh of one.
 
 The programs are those of one device. XLA partitions them by the shardings of their arguments and results, so the number
-of devices changes only rounding. The search is the exception: XLA would let every device search all boards, so
-`by_device` states the cut explicitly.
+of devices changes only rounding. Two parts are exceptions, which state the cut explicitly: the search (`by_device`),
+since XLA would let every device search all boards, and the gradients (`sum_by_device`), which are added up as one
+vector.
 """
 
 from collections.abc import Callable
