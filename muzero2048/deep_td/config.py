@@ -4,9 +4,10 @@ import math
 from typing import Literal
 
 from muzero2048.game.env import NUM_ACTIONS
+from muzero2048.networks.config import TRUNK_HAS_BLOCKS, LatentConfig, NetworkConfig
 from muzero2048.networks.value_codec import ScalarCodec, ValueCodec
 from muzero2048.training.config import TrainingConfig
-from ntuple.core.settings import Settings, group, setting
+from ntuple.core.settings import Settings, group, keys_of, setting
 
 
 class EpsilonConfig(Settings, prefix="exploration"):
@@ -40,6 +41,7 @@ class DeepTDConfig(TrainingConfig):
         "categorical",
         "categorical: cross-entropy with the code of `value`. scalar: Huber loss between transformed values.",
     )
+    network: NetworkConfig = group(NetworkConfig, conditions={"blocks": TRUNK_HAS_BLOCKS})
     exploration: EpsilonConfig = group(EpsilonConfig)
     value: ValueCodec = group(ValueCodec, only_if="output=categorical")
 
@@ -47,6 +49,9 @@ class DeepTDConfig(TrainingConfig):
         super().__post_init__()
         if self.network.model != "latent":
             self.network.refuse("model", "nothing: deep_td has no model of the game")
+        for key in keys_of(LatentConfig):
+            if getattr(self.network.latent, key.name) != key.default:
+                self.network.latent.refuse(key.name, "nothing: deep_td has no model of the game")
         for name in ("priority_exponent", "reanalyse", "fresh_steps"):
             if getattr(self.replay, name):
                 self.replay.refuse(name, "0: deep_td samples uniformly and keeps the stored targets")

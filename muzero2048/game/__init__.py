@@ -1,1 +1,1 @@
-"""2048 on the device: environment, observation, symmetry and start positions."""
+"""2048 and the other games of its family on the device: environments, openings, and the symmetric views of a board."""

@@ -8,7 +8,7 @@ The latent is one vector per cell, normalised.
     g        one network on the cells, shared by all cells; a code writes a vector of its own into every cell
              (code_input: dense), or one of C / N vectors into one cell (code_input: cell)
     f, psi   heads on one trunk that reads rows, columns, squares and rectangles of the latent (network.cells.shapes);
-             rows and columns share their layers, and so do the squares and the rectangles
+             one layer, or two, reads all rows and columns, another all squares, another all rectangles
     e        reads the predicted afterstate (without gradient) and h(o_{t+1})
 
 In a game whose observations have more than the cells (hint and bag of Threes!) the latent has one vector more, the

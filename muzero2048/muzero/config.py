@@ -104,8 +104,9 @@ class MuZeroConfig(TrainingConfig):
     )
     self_play_simulations: int = setting(
         0,
-        "n in self-play; 0: search.simulations, as in play. With at most search.gumbel.considered_actions there is no "
-        "tree: the values choose the moves that they learn from, as those of n-tuples do.",
+        "n in self-play; 0: search.simulations, as in play and reanalysis. With a Gumbel root and at most "
+        "search.gumbel.considered_actions there is no tree: the values choose the moves that they learn from, as those "
+        "of n-tuples do.",
         at_least=0,
         at_most=MOST_SIMULATIONS,
     )
@@ -140,10 +141,13 @@ class MuZeroConfig(TrainingConfig):
             self.replay.refuse("reanalyse", "0: with replay.fresh_steps a batch would have two kinds of targets")
         columns = self.replay.capacity // self.num_envs
         if columns < self.sequence:
-            least = self.num_envs * self.sequence
+            least = self.chunk_moves * -(-self.sequence // self.chunk)
             self.replay.refuse("capacity", f"at least {least}: a sequence of {self.sequence} moves of each game")
         if self.learning_starts >= self.env_steps:
             self.refuse("learning_starts", f"less than env_steps = {self.env_steps}")
+        filling = self.filling_chunks * self.chunk_moves
+        if self.filling_chunks > 1 and filling >= self.env_steps:  # with one, a budget below it makes one round
+            self.refuse("env_steps", f"more than {filling}: before, no game has a sequence of {self.sequence} moves")
 
     @property
     def in_self_play(self) -> "MuZeroConfig":
@@ -158,7 +162,7 @@ class MuZeroConfig(TrainingConfig):
 
     @property
     def filling_chunks(self) -> int:
-        """Chunks that are played before the first update: the buffer then holds a sequence."""
+        """Chunks that are played before the first round: the buffer then holds a sequence."""
         return max(-(-self.sequence // self.chunk), self.learning_starts // self.chunk_moves)
 
     @property

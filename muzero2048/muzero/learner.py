@@ -85,7 +85,7 @@ class MuZeroLearner(DeviceLearner):
         if self._config.search.model == "simulator":
             return {}
         params = local_copy(acting_params(self._state))
-        return errors_in_training(self._config, self._learner.graphdef, params, local_copy(self._state.replay))
+        return errors_in_training(self._config, self._learner.graphdef, params, self._state.replay)
 
     def _player(self, config: MuZeroConfig) -> SearchPlayer:
         # Copied because the next round donates, and so deletes, the arrays of this state.

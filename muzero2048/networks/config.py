@@ -12,14 +12,19 @@ SHAPES = f"some of the names {', '.join(TUPLE_SHAPES)}"
 
 # Conditions under which keys have an effect.
 LATENT, CELLS, GROUNDED = "network.model=latent", "network.model=cells", "network.model=grounded"
-HAS_BLOCKS = "network.model=latent|cells or network.trunk=residual_mlp|se_resnet|tuples"
+HAS_TRUNK = "network.model=latent|grounded"
+TRUNK_HAS_BLOCKS = "network.trunk=residual_mlp|se_resnet|tuples"
 TUPLES, TABLES = "network.trunk=tuples", "network.value_tables.shapes!="
 
 
 class TupleTrunkConfig(Settings, prefix="network.tuple_trunk"):
     """The trunk `tuples`: a table of vectors for each tuple of cells (muzero2048/networks/tuple_embedding.py)."""
 
-    shapes: tuple[str, ...] = setting(("lines", "squares"), "Shapes of the tuples: lines, squares, rects, axes.")
+    shapes: tuple[str, ...] = setting(
+        ("lines", "squares"),
+        "Shapes of the tuples: lines, squares, rects, axes. Tiles from level 15 on (2048: 32768, 2584: 987) share the "
+        "entries of level 15; only the planes of the trunk tell them apart.",
+    )
     width: int = setting(8, "Length of the vector of a table entry.", at_least=1, at_most=4096)
 
     def __post_init__(self) -> None:
@@ -121,6 +126,7 @@ class NetworkConfig(Settings, prefix="network"):
         "residual_mlp",
         "Network that computes features of the tiles (muzero2048/networks/trunks.py): h of a latent model, f and psi "
         "of a grounded model.",
+        only_if=HAS_TRUNK,
     )
     blocks: int = setting(
         10,
@@ -128,7 +134,7 @@ class NetworkConfig(Settings, prefix="network"):
         "`tuples`.",
         at_least=1,
         at_most=1000,
-        only_if=HAS_BLOCKS,
+        only_if=f"network.model=latent|cells or {TRUNK_HAS_BLOCKS}",
     )
     width: int = setting(256, "Units of a layer, or channels of a convolution.", at_least=1, at_most=2**16)
     norm: Literal["layer", "rms"] = setting("layer", "layer: LayerNorm. rms: RMSNorm.")

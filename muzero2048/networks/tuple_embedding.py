@@ -8,8 +8,8 @@ placements are concatenated. Shapes by name (Guei 2023, fig. 37), on 4x4:
     rects    2x3 cells: 012456 and 45689a      a table each, 8 views of each
     axes     a line and two cells next to it: 012345 and 456789, likewise
 
-Tiles of 32768 and above share the last level. Where a table has fewer entries than the index has values, the index is
-hashed: two contents of six cells may then share an entry.
+Tiles of level 15 and above share the last level: in 2048 from 32768 on, in 2584 from 987 on. Where a table has fewer
+entries than the index has values, the index is hashed: two contents of six cells may then share an entry.
 """
 
 import functools

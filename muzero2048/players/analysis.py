@@ -144,8 +144,8 @@ def _without_ended(outlook: Outlook, is_over: Bool[Array, "B"]) -> Outlook:
 def observations_of(boards: np.ndarray, draws: np.ndarray | None, length: int) -> np.ndarray:
     """Return states as `BoardGame.observe` does, uint8[B, length]: of boards [B, H, W], and their draws [B]."""
     flat = boards.reshape(len(boards), boards.shape[1] * boards.shape[2]).astype(np.uint8)
-    if draws is None:  # a game without hints
-        return flat
+    if draws is None:  # a game without hints, or no boards
+        return np.pad(flat, [(0, 0), (0, length - flat.shape[1])])
     places = np.arange(length - flat.shape[1], dtype=np.uint16)
     drawn = draws[:, np.newaxis] >> HINT_BITS * places & ((1 << HINT_BITS) - 1)
     return np.concatenate([flat, drawn.astype(np.uint8)], axis=1)

@@ -33,7 +33,8 @@ class GumbelConfig(Settings, prefix="search.gumbel"):
     completion: Literal["mixed", "value"] = setting(
         "mixed",
         "Q of an unvisited action in the completed Q-values. mixed: the mean of the node's value and the visited Q "
-        "(Gumbel MuZero, appendix D). value: the node's value in the model (Guei 2023, sec. 4.4.3).",
+        "(Gumbel MuZero, appendix D). value: the node's value in the model (Guei 2023, sec. 4.4.3). Without a Gumbel "
+        "rule it changes only the Q of unvisited actions that the search of a network in Python returns.",
     )
 
 
@@ -121,7 +122,11 @@ class SearchConfig(Settings, prefix="search"):
         only_if="search.normalization=node|tree",
     )
     value_scale: float = setting(
-        100.0, "Points that equal 1 in q.", above=0, at_most=1e9, only_if="search.normalization=fixed"
+        100.0,
+        "Points that equal 1 in q with normalization=fixed; and the temperature, in points, of the prior of a network "
+        "of values (ntuple, deep_td): softmax((r + V) / value_scale) over the moves.",
+        above=0,
+        at_most=1e9,
     )
     views: int = setting(
         1,

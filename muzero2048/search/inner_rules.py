@@ -34,7 +34,7 @@ class ChanceRule(NamedTuple):
 
     # (probabilities, visits of each code so far, seed of the node) -> code of the next visit
     select: Callable[[Float[Array, "*B C"], Int[Array, "*B C"], UInt32[Array, "*B"]], Int[Array, "*B"]]
-    backs_up_expectation: bool = False  # over the visited outcomes; otherwise the mean over visits
+    backs_up_expectation: bool = False  # `tree.expected_value`, over all outcomes; otherwise the mean over visits
 
 
 def select_puct(

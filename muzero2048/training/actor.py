@@ -37,8 +37,8 @@ class GameOutcome(NamedTuple):
 def init_actor(game: BoardGame, key: PRNGKeyArray, num_envs: int) -> ActorState:
     """Start a game in every environment."""
     opening_key, _ = jax.random.split(key)
-    # Two separate arrays: training donates them, and the same buffer cannot be donated twice.
     board = game.init(opening_key, (num_envs,))
+    # Zeros of score and moves are separate arrays: training donates them, and no buffer can be donated twice.
     return ActorState(board, game.opening_points(board), jnp.zeros((num_envs,), jnp.int32), init_mark(num_envs))
 
 

@@ -54,7 +54,7 @@ class DeviceLearner:
 
     @property
     def progress(self) -> dict[str, int]:
-        """Return the counts so far: moves played, games from normal starts finished, updates made."""
+        """Return the counts so far: moves played, games finished, updates made."""
         return dict(zip(("env_steps", "games", "updates"), self._progress.tolist(), strict=True))
 
     def probes(self) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from muzero2048.game.env import BoardGame
 from muzero2048.game.family_env import make_board_game
-from muzero2048.networks.config import TABLES, NetworkConfig
+from muzero2048.networks.config import HAS_TRUNK, TABLES, NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from ntuple.core.games.definition import Game
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import GAMES, find_game
-from ntuple.core.settings import Settings, Share, group, required, setting
+from ntuple.core.settings import Settings, Share, applies, group, required, setting
 
 STORED = "replay.fresh_steps=0 or replay.priority_exponent!=0.0"  # stored returns are targets, or first priorities
 
@@ -150,7 +150,7 @@ class TrainingConfig(Settings):
     )
     num_envs: int = setting(256, "Number of games played in parallel.", at_least=1, at_most=2**24)
     chunk: int = setting(32, "Moves of each game between two rounds of updates.", at_least=1, at_most=2**20)
-    symmetry: bool = setting(True, "Replace each sample by a random one of its 8 symmetric views.")
+    symmetry: bool = setting(True, "Replace each sample by a random one of its 8 symmetric views (4 if oblong).")
     network: NetworkConfig = group(NetworkConfig)
     value: ValueCodec = group(ValueCodec)
     replay: ReplayConfig = group(ReplayConfig)
@@ -160,7 +160,8 @@ class TrainingConfig(Settings):
         if self.game not in GAMES:
             self.refuse("game", f"one of: {', '.join(GAMES)}")
         find_game(self.game, self.rows, self.columns)  # refuses a board that the first tiles fill
-        if self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3:
+        too_small = self.network.trunk == "cnn_2x2" and min(self.rows, self.columns) < 3
+        if too_small and applies(HAS_TRUNK, self):
             self.network.refuse(
                 "trunk", f"cnn_3x3: two layers of 2x2 leave nothing of {self.rows}x{self.columns} cells"
             )
@@ -216,8 +217,8 @@ class TrainingConfig(Settings):
 
     @property
     def filling_chunks(self) -> int:
-        """Chunks that are played before the first update."""
-        return 1
+        """Chunks that are played before the first round."""
+        return 0
 
     @property
     def updates_per_chunk(self) -> int:
@@ -226,6 +227,6 @@ class TrainingConfig(Settings):
 
     @property
     def total_updates(self) -> int:
-        """Planned number of updates of the whole run."""
-        rounds = self.env_steps // self.chunk_moves - (self.filling_chunks - 1)
-        return max(1, rounds * self.updates_per_chunk)
+        """Planned number of updates of the whole run, whose last chunk is whole."""
+        chunks = -(-self.env_steps // self.chunk_moves)
+        return max(1, chunks - self.filling_chunks) * self.updates_per_chunk

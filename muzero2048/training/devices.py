@@ -4,8 +4,9 @@ Environments, replay and batches are cut among the devices; parameters are copie
 mesh with the single axis "data"; one device is a mesh of one.
 
 The programs are those of one device. XLA partitions them by the shardings of their arguments and results, so the number
-of devices changes only rounding. The search is the exception: XLA would let every device search all boards, so
-`by_device` states the cut explicitly.
+of devices changes only rounding. Two parts are exceptions, which state the cut explicitly: the search (`by_device`),
+since XLA would let every device search all boards, and the gradients (`sum_by_device`), which are added up as one
+vector.
 """
 
 from collections.abc import Callable
@@ -77,7 +78,14 @@ def _on_own_rows(function: Callable[[Any, Any], Any], rows: NamedSharding, resul
     return jax.shard_map(function, mesh=rows.mesh, in_specs=cut, out_specs=results, check_vma=False)
 
 
+def local_part(arrays: Any) -> Any:
+    """Return what the first device of this process holds, without a copy; other processes take no part.
+
+    Of arrays that are cut this is the part of this device.
+    """
+    return jax.tree.map(lambda x: x.addressable_data(0), arrays)
+
+
 def local_copy(copied: Any) -> Any:
     """Copy arrays that every device holds whole to the first device of this process; other processes take no part."""
-    own = jax.tree.map(lambda x: x.addressable_data(0), copied)
-    return jax.device_put(own, jax.local_devices()[0], may_alias=False)
+    return jax.device_put(local_part(copied), jax.local_devices()[0], may_alias=False)

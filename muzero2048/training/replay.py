@@ -65,7 +65,10 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Replay:
-    """A buffer: its sizes, the exponents of its priorities, and the functions of its state."""
+    """A buffer: its sizes, the exponents of its priorities, and the functions of its state.
+
+    The configs of the learners check that the capacity is a multiple of the chunk, and holds a sequence.
+    """
 
     capacity: int  # columns: moves of each environment
     chunk: int  # T, columns written at a time
@@ -73,13 +76,6 @@ class Replay:
     sequence: int  # moves of a sampled sequence
     priority_exponent: float = 0.0  # alpha
     importance_exponent: float = 0.0  # beta
-
-    def __post_init__(self) -> None:
-        if self.capacity % self.chunk or self.capacity < self.sequence:
-            raise ValueError(
-                f"replay of {self.capacity} columns in chunks of {self.chunk}: the capacity must be a multiple of the "
-                f"chunk, and hold a sequence of {self.sequence}"
-            )
 
     def init(self, example: Chunk) -> ReplayState:
         """Return an empty buffer for chunks with the shapes and dtypes of `example`."""

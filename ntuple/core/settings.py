@@ -16,7 +16,7 @@ import difflib
 import operator
 import re
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -94,9 +94,15 @@ def required(meaning: str, *, at_least: int | None = None) -> Any:
     return Field(description=meaning, **bounds)
 
 
-def group(kind: type[T], only_if: str = "") -> T:
-    """Return a field that holds another `Settings` class with its defaults; `only_if` applies to all its keys."""
-    field: Any = Field(default_factory=kind, json_schema_extra={"only_if": only_if})
+def group(kind: type[T], only_if: str = "", conditions: dict[str, str] | None = None) -> T:
+    """Return a field that holds another `Settings` class with its defaults.
+
+    Args:
+        only_if: condition of all its keys that have none of their own.
+        conditions: conditions in place of those that fields of the class have.
+    """
+    extra: Any = {"only_if": only_if, "conditions": conditions}
+    field: Any = Field(default_factory=kind, json_schema_extra=extra)
     return field
 
 
@@ -221,19 +227,22 @@ def _refusal(key: str, value: Any, give: str) -> str:
     return f"{key} is {text}; give {give}" if key else f"{text} stands here; give {give}"
 
 
-def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
+def keys_of(
+    kind: type[Any], prefix: str = "", only_if: str = "", conditions: dict[str, str] | None = None
+) -> list[Key]:
     """Return all keys of a class and of the classes nested in it, in order of definition.
 
     Args:
         prefix: prefix of the names, such as "ntuple.".
-        only_if: condition of keys that have no condition of their own.
+        only_if, conditions: as those of a group.
     """
     keys: list[Key] = []
     for name, field in _fields(kind).items():
         type_: Any = _without_none(field.annotation)
-        condition = cast(dict[str, str], field.json_schema_extra or {}).get("only_if") or only_if
+        extra: Any = field.json_schema_extra or {}
+        condition = (conditions or {}).get(name) or extra.get("only_if") or only_if
         if _fields(type_):
-            keys += keys_of(type_, f"{prefix}{name}.", condition)
+            keys += keys_of(type_, f"{prefix}{name}.", condition, extra.get("conditions"))
             continue
         default = dataclasses.MISSING if field.default is PydanticUndefined else field.default
         accepts, meaning = _accepts(type_, field.metadata), field.description or ""
@@ -241,7 +250,7 @@ def keys_of(kind: type[Any], prefix: str = "", only_if: str = "") -> list[Key]:
     return keys
 
 
-def applies(condition: str, settings: Any) -> bool:
+def applies(condition: str, settings: Any, idle: Collection[str] = ()) -> bool:
     """Return whether a condition holds.
 
     Args:
@@ -249,9 +258,10 @@ def applies(condition: str, settings: Any) -> bool:
             `settings`, then `=` or `!=`, then values separated by `|`: "target.method=trace|delayed or
             average.env_steps!=0". "" always holds.
         settings: the instance to which the keys refer.
+        idle: keys without effect; an alternative about one of them does not hold.
     """
     alternatives = (part.split(" and ") for part in condition.split(" or "))
-    return not condition or any(all(_clause_holds(clause, settings) for clause in part) for part in alternatives)
+    return not condition or any(all(_clause_holds(clause, settings, idle) for clause in part) for part in alternatives)
 
 
 def full_condition(condition: str, prefix: str) -> str:
@@ -271,13 +281,13 @@ def without_effect(settings: Any, prefix: str = "") -> dict[str, str]:
     Returns:
         Name of each such key, with the prefix -> a message with the condition that the key needs.
     """
-    idle = {}
+    idle: dict[str, str] = {}
     for key in keys_of(type(settings)):
         value = operator.attrgetter(key.name)(settings)
-        if key.default is not dataclasses.MISSING and value != key.default and not applies(key.only_if, settings):
+        if key.default is not dataclasses.MISSING and value != key.default and not applies(key.only_if, settings, idle):
             needed = full_condition(key.only_if, prefix)
-            idle[prefix + key.name] = f"{prefix}{key.name} = {value} has no effect: it needs {needed}"
-    return idle
+            idle[key.name] = f"{prefix}{key.name} = {value} has no effect: it needs {needed}"
+    return {prefix + name: message for name, message in idle.items()}
 
 
 def list_text(value: Any) -> Any:
@@ -285,10 +295,11 @@ def list_text(value: Any) -> Any:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _clause_holds(clause: str, settings: Any) -> bool:
+def _clause_holds(clause: str, settings: Any, idle: Collection[str]) -> bool:
     path, values = clause.split("=")
-    value = str(list_text(operator.attrgetter(path.removesuffix("!"))(settings)))
-    return (value in values.split("|")) != path.endswith("!")
+    name = path.removesuffix("!")
+    value = str(list_text(operator.attrgetter(name)(settings)))
+    return name not in idle and (value in values.split("|")) != path.endswith("!")
 
 
 def _fields(kind: Any) -> dict[str, FieldInfo]:

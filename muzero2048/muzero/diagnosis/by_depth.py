@@ -14,6 +14,7 @@ from muzero2048.muzero.diagnosis.depth_errors import depth_errors
 from muzero2048.muzero.diagnosis.one_move import buffer_boards
 from muzero2048.muzero.network_player import load_model, network_setting
 from muzero2048.players.search_player import Params, SearchSetting, compile_play
+from muzero2048.training.devices import local_part
 from muzero2048.training.replay import ReplayState
 
 SPAWN_BOARDS = 128  # boards whose afterstates are tried with all their spawns
@@ -65,11 +66,11 @@ def played_boards(
 def errors_in_training(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: Params, replay: ReplayState
 ) -> dict[str, float]:
-    """Measure the model on boards from the whole replay buffer.
+    """Measure the model on boards of all ages, from the part of the buffer on the first device of this process.
 
     Returns the metrics depth<k>/<name> at the depths REPORTED.
     """
-    game, cells = config.board_game, buffer_boards(replay, REPORTED_BOARDS)[0][:REPORTED_BOARDS]
+    game, cells = config.board_game, buffer_boards(local_part(replay), REPORTED_BOARDS)[0]
     board = game.from_observation(cells)
     model, key = nnx.merge(graphdef, params), jax.random.key(0)
     errors = _measure(model, game, config.discount, board, key, max(REPORTED), REPORTED_SPAWN_BOARDS)

@@ -84,7 +84,7 @@ def diagnose(
 def measure(
     config: MuZeroConfig, graphdef: nnx.GraphDef[Any], params: nnx.State[Any, Any], replay: ReplayState
 ) -> dict[str, float]:
-    """Run `diagnose` on boards from the whole buffer.
+    """Run `diagnose` on boards of all ages of the buffer.
 
     Returns the metrics as numbers, without those whose mean has no term.
     """
@@ -101,16 +101,16 @@ def _measure(
 
 
 def buffer_boards(replay: ReplayState, count: int) -> tuple[UInt8[Array, "B O"], Int[Array, "B"]]:
-    """Return at least `count` boards and the actions played on them; at least one board of each environment.
+    """Return `count` boards and the actions played on them; some come twice if the buffer holds fewer.
 
-    They are taken from evenly spaced columns of the filled part of the buffer, beginning with the newest column. No
-    random numbers are drawn.
+    The environments give a board in turn, from evenly spaced columns of the filled part of the buffer, beginning with
+    the newest column. No random numbers are drawn.
     """
     cells, action = replay.storage.cells, replay.storage.action
     num_envs, capacity = action.shape
-    num_columns = -(-count // num_envs)
-    column = (replay.position - 1 - jnp.arange(num_columns) * replay.size // num_columns) % capacity
-    return cells[:, column].reshape(-1, cells.shape[-1]), action[:, column].reshape(-1).astype(jnp.int32)
+    number = jnp.arange(count)
+    column = (replay.position - 1 - number * replay.size // count) % capacity
+    return cells[number % num_envs, column], action[number % num_envs, column].astype(jnp.int32)
 
 
 def _moves(model: Model, config: MuZeroConfig, world: Literal["learned", "simulator"], board: Board) -> Afterstate:

@@ -181,18 +181,18 @@ def test_a_search_that_cannot_be_is_one_line(experiment: Experiment, words: str,
 
 
 def test_an_option_without_effect_is_named(capsys):
-    words = ("search.value_scale=5", "search.simulations=3")
-    assert resolve(MUZERO, SearchOptions(overrides=words), HERE).config.value_scale == 5
-    assert capsys.readouterr().err == (
-        "warning: search.value_scale = 5.0 has no effect: it needs search.normalization=fixed\n"
-    )
-    resolve(MUZERO, SearchOptions(overrides=(*words, "search.normalization=fixed")), HERE)
+    words = ("search.range_floor=5", "search.normalization=fixed")
+    assert resolve(MUZERO, SearchOptions(overrides=words), HERE).config.range_floor == 5
+    line = "warning: search.range_floor = 5.0 has no effect: it needs search.normalization=node|tree\n"
+    assert capsys.readouterr().err == line
+    resolve(MUZERO, SearchOptions(overrides=words[:1]), HERE)
     assert capsys.readouterr().err == ""
     for experiment in (NTUPLE, DEEP_TD):
+        resolve(experiment, SearchOptions("gumbel", overrides=words), HERE)
+        assert capsys.readouterr().err == line
+        # With any normalization the temperature of the prior.
         resolve(experiment, SearchOptions("gumbel", overrides=("search.value_scale=50",)), HERE)
-        assert capsys.readouterr().err == (
-            "warning: search.value_scale = 50.0 has no effect: it needs search.normalization=fixed\n"
-        )
+        assert capsys.readouterr().err == ""
     resolve(NTUPLE, SearchOptions("expectimax", overrides=("search.downgrade_repeats=true",)), HERE)
     assert capsys.readouterr().err == (
         "warning: search.downgrade_repeats = True has no effect: it needs search.downgrade!=[]\n"

@@ -8,6 +8,8 @@ import pytest
 from muzero2048.deep_td.config import EpsilonConfig
 from muzero2048.networks.config import NetworkConfig
 from muzero2048.training.config import ReplayConfig
+from ntuple.core.settings import without_effect
+from tests.settings import configured
 
 from .toy_network import small_config
 
@@ -20,6 +22,10 @@ GOOD = small_config()
         ({"rows": 5}, "rows is 5; give 2 to 4"),
         ({"network": NetworkConfig(trunk="cnn_2x2")}, "network.trunk is 'cnn_2x2'; give cnn_3x3"),
         ({"network": NetworkConfig(model="grounded")}, "network.model is 'grounded'"),
+        (
+            {"network": configured(NetworkConfig, action_input="outer")},
+            "network.latent.action_input is 'outer'; give nothing: deep_td has no model of the game",
+        ),
         *(({"replay": ReplayConfig(capacity=512, batch_size=64, **{name: 0.5})}, f"replay.{name} is 0.5")
           for name in ("priority_exponent", "reanalyse")),
         ({"replay": ReplayConfig(capacity=500, batch_size=64)}, "multiple of num_envs"),
@@ -51,6 +57,14 @@ def test_convolutions_of_2x2_fit_from_3x3() -> None:
     assert dataclasses.replace(GOOD, rows=3, columns=3, network=network).network == network
     with pytest.raises(ValueError, match="leave nothing of 2x2 cells"):
         small_config(rows=2, columns=2, network=network)
+
+
+@pytest.mark.parametrize(
+    ("trunk", "idle"),
+    [("residual_mlp", []), ("se_resnet", []), ("tuples", []), ("cnn_3x3", ["network.blocks"])],
+)
+def test_blocks_are_those_of_the_trunk(trunk: str, idle: list[str]) -> None:
+    assert [*without_effect(configured(GOOD, network={"trunk": trunk, "blocks": 2}))] == idle
 
 
 def test_a_scalar_has_no_support_to_leave() -> None:

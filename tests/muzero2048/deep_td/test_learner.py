@@ -86,6 +86,17 @@ def test_a_stop_within_a_report_changes_no_bit(tmp_path: Path) -> None:
     assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
 
 
+@pytest.mark.parametrize("env_steps", [1, 639, 640, 641])
+def test_the_planned_updates_are_made(env_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every chunk of 128 moves has updates, and the last one is whole."""
+    config = dataclasses.replace(CONFIG, env_steps=env_steps)
+    monkeypatch.setattr(learner_module, "make_learner", lambda _: shared_learner(CONFIG))  # these do not read the key
+    learner = DeepTDLearner(config, seed=1)
+    while learner.progress["env_steps"] < env_steps:
+        learner.advance()
+    assert learner.progress["updates"] == config.total_updates
+
+
 def test_players_of_a_checkpoint(run: Run) -> None:
     """A tree search that visits every move once plays the same games as 1-ply, from the same checkpoint."""
     learner = DeepTDLearner(CONFIG, seed=99)

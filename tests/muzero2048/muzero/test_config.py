@@ -10,6 +10,7 @@ from muzero2048.networks.config import NetworkConfig
 from muzero2048.networks.value_codec import ValueCodec
 from muzero2048.search.config import SearchConfig
 from muzero2048.training.config import ReplayConfig
+from ntuple.core.settings import without_effect
 from tests.settings import configured
 
 GOOD = MuZeroConfig(
@@ -20,14 +21,14 @@ GOOD = MuZeroConfig(
 def test_sizes_that_follow() -> None:
     assert GOOD.chunk_moves == 128
     assert GOOD.updates_per_chunk == 2
-    assert GOOD.total_updates == 156  # 2 in each of 78 whole chunks
-    assert dataclasses.replace(GOOD, env_steps=1).total_updates == 1
+    assert GOOD.total_updates == 156  # 2 in each of 79 chunks, the last one begun by 16 moves, without the first one
+    assert dataclasses.replace(GOOD, env_steps=1).total_updates == 2  # a round is made for any budget
     fresh = ReplayConfig(capacity=1280, batch_size=64, fresh_steps=2, fresh_long_steps=30, fresh_long_weight=0.25)
     later = dataclasses.replace(GOOD, replay=fresh)
     assert later.replay.fresh_returns == {2: 0.75, 30: 0.25}
     assert later.sequence == 36
     assert later.filling_chunks == 3
-    assert later.total_updates == 152  # the first two chunks have no updates; that of the third one is planned
+    assert later.total_updates == 152  # the first three chunks have no updates
     full = dataclasses.replace(GOOD, replay=fresh, learning_starts=1300)
     assert full.filling_chunks == 10  # whole chunks of 128
     assert full.total_updates == 138
@@ -53,10 +54,14 @@ def test_a_long_return_is_longer() -> None:
         ({"replay": ReplayConfig(capacity=1280, batch_size=256)}, "0.5 updates a chunk"),
         ({"replay": ReplayConfig(capacity=1280, batch_size=48)}, "whole number of at least 1"),
         ({"replay": ReplayConfig(capacity=1281, batch_size=64)}, "multiple of num_envs"),
-        ({"unroll_steps": 160}, "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game"),
+        ({"unroll_steps": 160}, "replay.capacity is 1280; give at least 1408: a sequence of 161 moves of each game"),
         (
             {"replay": ReplayConfig(capacity=1280, batch_size=64, fresh_steps=155)},
-            "replay.capacity is 1280; give at least 1288: a sequence of 161 moves of each game",
+            "replay.capacity is 1280; give at least 1408: a sequence of 161 moves of each game",
+        ),
+        (
+            {"unroll_steps": 120, "env_steps": 1024},
+            "env_steps is 1024; give more than 1024: before, no game has a sequence of 121 moves",
         ),
         ({"learning_starts": 10_000}, "learning_starts is 10000; give less than env_steps = 10000"),
         (
@@ -73,6 +78,12 @@ def test_what_does_not_fit_is_refused(changes: dict[str, object], message: str) 
     assert "\n" not in str(error.value)
 
 
+def test_the_smallest_capacity_and_budget_that_are_named() -> None:
+    """A sequence of 161 moves of 8 games: 11 chunks of 128 moves fill the buffer, and the budget has one more move."""
+    config = dataclasses.replace(GOOD, unroll_steps=160, env_steps=1409, replay=ReplayConfig(1408, 64))
+    assert config.total_updates == config.updates_per_chunk
+
+
 @pytest.mark.parametrize(
     ("shape", "codes", "code_input"), [((4, 4), 48, "cell"), ((2, 3), 18, "cell"), ((4, 4), 40, "dense")]
 )
@@ -81,6 +92,19 @@ def test_codes_of_a_model_of_cells(shape: tuple[int, int], codes: int, code_inpu
     network = configured(NetworkConfig, model="cells", cells={"code_input": code_input})
     chance = ChanceConfig("learned", codes)
     assert dataclasses.replace(GOOD, rows=shape[0], columns=shape[1], network=network, chance=chance).chance == chance
+
+
+def test_a_model_of_cells_has_no_trunk_of_that_name() -> None:
+    """Its trunk and the keys of that trunk have no effect, and it need not fit the board."""
+    network = configured(NetworkConfig, model="cells", trunk="tuples", blocks=2, tuple_trunk={"width": 4})
+    idle = without_effect(dataclasses.replace(GOOD, network=network))
+    assert idle.keys() == {"network.trunk", "network.tuple_trunk.width"}
+    assert idle["network.trunk"] == "network.trunk = tuples has no effect: it needs network.model=latent|grounded"
+    network = NetworkConfig(model="cells", trunk="cnn_2x2")
+    small = dataclasses.replace(GOOD, rows=2, columns=3, chance=ChanceConfig("learned", 18), network=network)
+    assert small.network == network
+    with pytest.raises(ValueError, match="leave nothing of 2x3 cells"):
+        dataclasses.replace(small, network=dataclasses.replace(network, model="latent"))
 
 
 def test_the_support_of_the_reward() -> None:

@@ -11,6 +11,7 @@ import pytest
 from launch.experiment.metrics import REGISTRY
 from muzero2048.muzero import learner as learner_module
 from muzero2048.muzero.config import MuZeroConfig
+from muzero2048.muzero.diagnosis import by_depth
 from muzero2048.muzero.learner import MuZeroLearner
 from muzero2048.muzero.network_player import load_muzero_player
 from muzero2048.muzero.train_step import make_learner
@@ -136,6 +137,19 @@ def test_several_chunks_fill_the_buffer_for_a_long_sequence(tmp_path: Path, monk
     assert other.progress == learner.progress
 
 
+@pytest.mark.parametrize("learning_starts", [0, 300])
+@pytest.mark.parametrize("env_steps", [639, 640, 641])
+def test_the_planned_updates_are_made(env_steps: int, learning_starts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One chunk of 128 moves, or two, fill the buffer; every later chunk has updates, the last one is whole."""
+    config = dataclasses.replace(CONFIG, env_steps=env_steps, learning_starts=learning_starts)
+    monkeypatch.setattr(learner_module, "make_learner", lambda _: shared_learner(CONFIG))  # these read neither key
+    monkeypatch.setattr(learner_module, "measure", lambda *_: {})
+    learner = MuZeroLearner(config, seed=1)
+    while learner.progress["env_steps"] < env_steps:
+        learner.advance()
+    assert learner.progress["updates"] == config.total_updates
+
+
 def test_metrics_do_not_depend_on_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     one, many = MuZeroLearner(CONFIG, seed=1), MuZeroLearner(CONFIG, seed=1)
     one.advance()
@@ -211,6 +225,17 @@ def test_the_swap_test_plays_in_the_simulator(run: Run) -> None:
     np.testing.assert_array_equal(games.score, same.score)
     assert (games.score != learner.player().play(20, seed=5).score).any()
     assert MuZeroLearner(dataclasses.replace(CONFIG, search=swapped), seed=1).probes() == {}
+
+
+def test_a_diagnosis_copies_no_buffer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the boards that are measured are copied, and the parameters; a buffer may fill half of a device."""
+    learner, copied = run[0], []
+    monkeypatch.setattr(jax, "device_put", lambda x, *_, **__: copied.append(x) or x)
+    monkeypatch.setattr(by_depth, "_measure", lambda *arguments: copied.append(arguments[3]) or {})
+    assert learner.diagnose() == {}
+    params, board = copied
+    assert jax.tree.structure(params) == jax.tree.structure(learner._acting(learner._state))
+    assert {len(word) for word in board} == {by_depth.REPORTED_BOARDS}
 
 
 def test_progress_beyond_32_bits(tmp_path: Path) -> None:

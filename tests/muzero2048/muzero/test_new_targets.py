@@ -49,9 +49,11 @@ def random_sequence(moves: int) -> Sequence:
 def test_targets_of_the_share_are_searched_anew(
     share: float, renewed: range, visited: int, bootstrap: str, td_lambda: float, td_steps: int
 ) -> None:
-    """The search has no noise: with two visited moves, noise would change which ones these are."""
+    """The search has no noise: with two visited moves, noise would change which ones these are. n is that of play."""
     search = configured(SearchConfig, simulations=visited, considered_actions=visited)
-    config = small_config(search=search, bootstrap=bootstrap, td_lambda=td_lambda, td_steps=td_steps)
+    config = small_config(
+        search=search, bootstrap=bootstrap, td_lambda=td_lambda, td_steps=td_steps, self_play_simulations=1
+    )
     config = dataclasses.replace(config, replay=dataclasses.replace(config.replay, batch_size=B, reanalyse=share))
     model, sequence = random_model(config, seed=1), random_sequence(K + 1)
     boards, reward, done = sequence.cells.reshape(-1, 2, 3), np.asarray(sequence.reward), np.asarray(sequence.done)

@@ -14,6 +14,7 @@ from reference import positions, rules
 from muzero2048.deep_td.config import DeepTDConfig
 from muzero2048.deep_td.value_player import AfterstateSearch, OnePlySetting
 from muzero2048.game.env import Board, Game2048
+from muzero2048.game.family_env import make_board_game
 from muzero2048.muzero.network_player import NetworkSetting
 from muzero2048.players.analysis import Judge, JudgedBoards, make_analyse, with_event_codes
 from muzero2048.players.ntuple_player import NTupleSetting
@@ -275,6 +276,16 @@ def test_batches_of_a_size_share_a_program() -> None:
     in_blocks = analyse(jnp.float32(1), boards, seeds_of(boards))
     assert sorted(traced) == [1, 2, 4, 8]
     assert_same(in_blocks, make_analyse(GAME, judge, 32)(jnp.float32(1), boards, seeds_of(boards)))
+
+
+def test_no_boards_of_a_game_with_hints_need_no_draws() -> None:
+    game = make_board_game("threes", 4, 4)
+
+    def judge(_: Params) -> Judge:
+        return lambda board, seeds: JudgedBoards(seeds.astype(jnp.int32), jnp.zeros((1, 4)), jnp.ones((1, 4), int))
+
+    none = make_analyse(game, judge, 8)(None, np.zeros((0, 4, 4), np.uint8), np.zeros(0, np.uint32))
+    assert [field.shape for field in none[:4]] == [(0,), (0, 4), (0, 4), (0, 4)]
 
 
 def test_the_largest_tiles() -> None:

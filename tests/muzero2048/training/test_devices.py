@@ -27,7 +27,7 @@ CONFIG = small_config(
     replay=ReplayConfig(24 * 32, 64, priority_exponent=0.5, importance_exponent=1.0),
 )  # fmt: skip
 
-AGREEMENT = "swap/agreement"  # a share of 528 positions: if two moves are equal up to rounding, either can be chosen
+AGREEMENT = "swap/agreement"  # a share of 512 positions: if two moves are equal up to rounding, either can be chosen
 
 # The program of each process. It restores a checkpoint of training on one device, and saves one for that training.
 PROGRAM = f"""
@@ -61,6 +61,7 @@ learner.save(other)
 learner.restore(one)
 second = learner.advance()
 scores = learner.player().play(10, seed=0).score.tolist() if index == 0 else []  # only the first process plays
+assert index or learner.diagnose().keys() >= {{"depth1/boards", "depth5/boards"}}
 print(json.dumps([first, second, scores]))
 """
 

@@ -12,8 +12,8 @@ from muzero2048.training.optimizer import learning_rate, make_optimizer
 from tests.muzero2048.toy_model import small_config
 
 CONFIG = small_config(rows=2, columns=2)
-# Ten updates are planned.
-TEN = dataclasses.replace(CONFIG, env_steps=CONFIG.chunk_moves * 5)
+# Ten updates are planned: two in each chunk but the first.
+TEN = dataclasses.replace(CONFIG, env_steps=CONFIG.chunk_moves * 6)
 
 
 def config_of(**optimizer: object) -> MuZeroConfig:

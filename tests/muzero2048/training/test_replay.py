@@ -154,10 +154,3 @@ def test_the_ring_overwrites_the_oldest() -> None:
     state = filled(UNIFORM, 4)
     np.testing.assert_array_equal(state.storage["time"][0], [13, 14, 15, 16, 5, 6, 7, 8, 9, 10, 11, 12])
     assert int(state.position) == CHUNK
-
-
-@pytest.mark.parametrize("sizes", [(10, 4, 3), (4, 4, 5)])
-def test_refused_sizes(sizes: tuple[int, int, int]) -> None:
-    capacity, chunk, sequence = sizes
-    with pytest.raises(ValueError, match="replay of"):
-        (Replay(capacity, chunk, 1, sequence))

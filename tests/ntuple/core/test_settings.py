@@ -83,6 +83,10 @@ class Whole(Settings):
     both: int = setting(0, "Both.", at_least=0, only_if="part.kind=a and part.flag!=True or rest=2")
 
 
+class Other(Settings):
+    part: Part = group(Part, conditions={"count": "part.share!=0.5"})
+
+
 class Row(Settings):
     name: str = required("Name.")
     best: float | None = None
@@ -203,3 +207,13 @@ def test_keys_without_effect() -> None:
     }
     assert without_effect(Whole(part=Part("b", flag=False), rest=2, both=1)) == {}
     assert without_effect(Whole(part=Part(flag=False), both=1)) == {}
+
+
+def test_a_key_without_effect_gives_no_other_key_one() -> None:
+    """The condition of `count` is that of the group `Other.part`."""
+    assert without_effect(Other(Part("b", share=0.25, count=4))) == {}
+    assert without_effect(Other(Part("a", share=0.25, count=4))) == {
+        "part.share": "part.share = 0.25 has no effect: it needs part.kind=b",
+        "part.count": "part.count = 4 has no effect: it needs part.share!=0.5",
+    }
+    assert without_effect(Whole(Part("a", count=4))) == {}

@@ -181,16 +181,16 @@ def filled(size: int, position: int) -> ReplayState:
 @pytest.mark.parametrize(
     ("size", "position", "count", "columns"),
     [
-        (8, 3, 3, [2]),  # the newest column
-        (8, 3, 7, [2, 0, 5]),  # the same columns of all environments: the newest, 2 and 5 columns before it (modulo 8)
-        (4, 4, 6, [3, 1]),  # filled columns only
-        (2, 2, 12, [1, 1, 0, 0]),
+        (8, 3, 2, [2, 6]),  # fewer boards than environments: the newest column, and 4 columns before it (modulo 8)
+        (8, 3, 7, [2, 1, 0, 7, 6, 5, 4]),
+        (4, 4, 6, [3, 3, 2, 1, 1, 0]),  # filled columns only
+        (2, 2, 12, [1] * 6 + [0] * 6),
     ],
 )
 def test_boards_of_the_buffer(size: int, position: int, count: int, columns: list[int]) -> None:
     cells, action = buffer_boards(filled(size, position), count)
-    assert cells.tolist() == [[column, env] for env in range(3) for column in columns]
-    assert action.tolist() == [column + env for env in range(3) for column in columns]
+    assert cells.tolist() == [[column, i % 3] for i, column in enumerate(columns)]
+    assert action.tolist() == [column + i % 3 for i, column in enumerate(columns)]
 
 
 @pytest.mark.parametrize("kind", ["residual_mlp", "grounded"])
