@@ -7,7 +7,8 @@
     s^{k+1}        = g(as^k, c^k)              dynamics
     c^k            = e(o_k, a^k, o_{k+1})      chance encoder
 
-(Guei 2023, eq. 27-31.) Two conventions hold everywhere, in networks, search and targets:
+(The first five: Guei 2023, eq. 27-31; e: Stochastic MuZero, sec. 4.1, where it reads observations alone.) Two
+conventions hold everywhere, in networks, search and targets:
 
 1. The reward belongs to the move. In 2048 it is a function of (state, action) and known before the chance event, so phi
    predicts it. In the papers g does. Where a placed tile earns points too (Threes!), they are part of the reward of the

@@ -40,7 +40,7 @@ class ChanceEncoder:
 
 
 def straight_through_code(logits: Float[Array, "B C"]) -> Float[Array, "B C"]:
-    """Return onehot(argmax), with the gradient of softmax (Stochastic MuZero, sec. 4.2)."""
+    """Return onehot(argmax), with the gradient of softmax (Stochastic MuZero, sec. 4.1)."""
     probabilities = jax.nn.softmax(logits)
     hard = jax.nn.one_hot(jnp.argmax(logits, axis=-1), logits.shape[-1])
     return hard + (probabilities - jax.lax.stop_gradient(probabilities))  # the bracket is exactly 0
@@ -82,7 +82,7 @@ def _check_oracle(config: Any) -> None:
 
 CHANCE_ENCODERS = {
     "learned": ChanceEncoder(
-        "straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.2).", _learned, has_network=True
+        "straight-through one-hot codes of a network (Stochastic MuZero, sec. 4.1).", _learned, has_network=True
     ),
     "surprise": ChanceEncoder(
         "the cell where h of the next board is farthest from the predicted afterstate, and the learned vector that "

@@ -1,4 +1,4 @@
-"""The loss of an unrolled model (Stochastic MuZero, eq. 1 and 6, with the conventions of models/base.py).
+"""The loss of an unrolled model (Stochastic MuZero, eq. 1, 6 and 7, with the conventions of models/base.py).
 
     L = mean_{k<=K} w_v l(v^k, z_{t+k}) + w_p l(p^k, pi_{t+k})
       + mean_{k<K}  w_q l(Q^k, (z_{t+k} - r_{t+k}) / gamma) + w_c l(sigma^k, c_{t+k}) + w_r l(r^k, r_{t+k})

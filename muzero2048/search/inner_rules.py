@@ -105,7 +105,7 @@ def _weighted(probabilities: Float[Array, "*B C"], visits: Int[Array, "*B C"], s
 
 
 CHANCE_RULES = {
-    # Stochastic MuZero, appendix A
+    # Stochastic MuZero, footnote 1 of sec. 4.2, after Ozair et al. 2021
     "ratio": ChanceRule(lambda probabilities, visits, seed: argmax(probabilities / (visits + 1))),
     "deficit": ChanceRule(lambda probabilities, visits, seed: argmax(deficit(probabilities, visits))),
     "weighted": ChanceRule(_weighted, backs_up_expectation=True),

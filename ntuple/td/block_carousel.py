@@ -1,4 +1,4 @@
-"""Blocks of the carousel of TDL2048+ (its option `-b 2048 65536`), which Guei 2023, sec. 4.2.4, uses.
+"""Blocks of the carousel of TDL2048+ (its option `-b 2048 65536`), probably the variant in Guei 2023, sec. 4.2.4.
 
 The block of a board is the set of its tiles from a block tile on, read as bits: with 2048, a board with 16384 and 4096
 is in block (16384 + 4096) / 2048 = 10. The next block has the smallest missing one of these tiles instead of all
