@@ -15,7 +15,7 @@ from ntuple.core.games.known import find_game
 from ntuple.files.stored_network import ABSOLUTES, ERRORS, StoredNetwork, in_half
 from ntuple.files.tdl import UNTOUCHED, FileTable, WeightFile, count_file_stages, make_name, stage_and_pattern
 from ntuple.learning.config import NTupleConfig
-from ntuple.tables.patterns import NIBBLE_LEVELS, network_texts
+from ntuple.tables.patterns import network_texts
 from ntuple.tables.stages import count_stages
 
 
@@ -30,10 +30,9 @@ def to_w(stored: StoredNetwork, half: bool = False) -> WeightFile:
     """
     config = stored.config
     is_plain = find_game(config.game).doubles and (config.rows, config.columns) == (4, 4)
-    if not is_plain or config.num_levels != NIBBLE_LEVELS or not config.symmetry or config.values != "afterstate":
+    if not is_plain or not config.symmetry or config.values != "afterstate":
         raise ValueError(
-            "TDL2048+ has afterstates of 2048 on 4x4 boards, 16 levels and shared tables alone: this network cannot be "
-            "a .w file"
+            "TDL2048+ has afterstates of 2048 on 4x4 boards and shared tables alone: this network cannot be a .w file"
         )
     weights = stored.promoted().weights
     arrays = [stored.tables(in_half(weights) if half else weights)]

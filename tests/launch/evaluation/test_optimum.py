@@ -23,6 +23,7 @@ from ntuple.tables.file_order import write_field
 from ntuple.tables.network import Network, make_network
 from ntuple.td.config import ExplorationConfig, StepSizeConfig
 from tests.muzero2048.toy_model import random_model, small_config
+from tests.ntuple.learning.trainings import learn
 from tests.settings import configured
 
 RULES = make_rules(2, 3)
@@ -113,7 +114,7 @@ def trained_player() -> NTuplePlayer:
         exploration=ExplorationConfig(temperature=10.0, decay=0.8),
     )
     learner = NTupleLearner(config, seed=1)
-    learner.advance()
+    learn(learner)
     return learner.player()
 
 

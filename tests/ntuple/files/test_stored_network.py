@@ -142,10 +142,8 @@ def test_what_a_w_file_cannot_be_is_refused() -> None:
     with pytest.raises(ValueError, match="lacks the tuple"):
         from_w(file._replace(tables=file.tables[:-1]), CONFIG, "256")
     small = StoredNetwork(replace(CONFIG, rows=3, columns=3), np.zeros(4096 + 256, np.float32))
-    fewer_levels = StoredNetwork(replace(CONFIG, levels=12), np.zeros(12**3 + 12**2, np.float32))
-    for other in (small, fewer_levels):
-        with pytest.raises(ValueError, match=r"2048 on 4x4 boards, 16 levels.*cannot be a \.w file"):
-            to_w(other)
+    with pytest.raises(ValueError, match="4x4 boards"):
+        to_w(small)
 
 
 def test_numbers_that_are_not_finite_are_refused_by_every_reader(tmp_path: Path) -> None:

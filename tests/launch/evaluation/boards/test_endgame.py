@@ -70,7 +70,7 @@ def test_a_position_that_does_not_fit(table: str, capsys) -> None:
         ("endgame LLLL/LL../..../.... --target 0", "0 is no target"),
         ("endgame LLLL/LL../..../.... --target -8", "-8 is no target"),
         ("endgame LL../..../..../.... --target 8", "has 14 free cells: give 2 to 12"),
-        ("endgame LLLL/..../..../.... --target 8192 --out a", "of disk while it is made"),
+        ("endgame LLLL/..../..../.... --target 2048 --out a", "of disk while it is made"),
         (
             "endgame LLLL/LL../..../.... --target 256 --position 0x0",
             "--position is looked up in a table: add --out FILE",
