@@ -79,7 +79,7 @@ def page_data(content: ReplayContent) -> dict[str, Any]:
     views = {name: view for name, view in (("own", content.own), ("judge", content.judge)) if view is not None}
     kind, rows, columns = parse_named_board(content.board)
     return {
-        "tiles": kind.tiles,
+        "tiles": kind.analysed_tiles,
         "hints": [kind.hint_name(hint) for hint in range(kind.num_hints + 1)],
         "rows": rows,
         "columns": columns,

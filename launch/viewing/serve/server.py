@@ -134,7 +134,7 @@ class Site:
 
     async def _new(self, board: str, seed: int) -> Response:
         opening, (kind, *_) = game.open_game(board, seed), parse_named_board(board)
-        return JSONResponse(game.describe(opening.state, kind) | {"score": opening.score, "tiles": kind.tiles})
+        return JSONResponse(game.describe(opening.state, kind) | {"score": opening.score, "tiles": kind.analysed_tiles})
 
     async def _position(self, board: str, position: str) -> Response:
         kind, rows, columns = parse_named_board(board)

@@ -296,7 +296,7 @@ class Terminal(App[None]):
         cell, taken, _ = fitting[0] if fitting else sizes[-1]
         is_narrow = taken + 2 + ADVICE_WIDTH > width
         self.query_one("#field").set_class(is_narrow, "narrow")
-        self._draw("board", board_text(state.state.board, game.game.tiles, state.spawn, cell))
+        self._draw("board", board_text(state.state.board, game.game.analysed_tiles, state.spawn, cell))
         self._draw("advice", self._advice(width if is_narrow else width - taken - 2) if is_shown else Text())
         self._show_numbers()
         self._show_state()

@@ -134,6 +134,11 @@ class Game:
         return self.most_analysed or len(self.tiles) - 1
 
     @property
+    def analysed_tiles(self) -> tuple[int, ...]:
+        """The tiles of boards that players analyse, by their levels."""
+        return self.tiles[: self.largest_level + 1]
+
+    @property
     def bonus_hint(self) -> int:
         """The hint that says: a bonus tile."""
         return self.bag.kinds + 1 if self.bag else 0

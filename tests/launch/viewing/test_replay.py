@@ -73,6 +73,7 @@ def test_boards_points_and_spawns_are_those_of_the_plain_rules(files: Path):
     data = replay(files / "2x3.txt")
     arrays, boards = data["arrays"], boards_of_page(data)
     rewards = arrays["reward"].reshape(-1, 4)
+    assert data["tiles"] == [0, *(2**level for level in range(1, 18))]
     assert [game["number"] for game in data["games"]] == list(range(1, 13))
     for game, line in zip(data["games"], lines_of(files / "2x3.txt"), strict=True):
         record, at = parse_record(line), game["start"]

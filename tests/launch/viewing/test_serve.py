@@ -111,6 +111,11 @@ def test_the_moves_of_a_player_follow_the_rules(client: Client):
         levels = move["after"]["levels"]
 
 
+def test_a_page_knows_the_tiles_that_boards_can_hold(client: Client):
+    """A page has a colour for each tile of 2048, if it knows no tile beyond them (board.js, shadeOf)."""
+    assert client.post("/api/new", board="4x4", seed=9)["tiles"] == [0, *(2**level for level in range(1, 18))]
+
+
 def test_other_games_are_played_on_boards_of_their_names(client: Client):
     opening = client.post("/api/new", board="threes 4x4", seed=9)
     assert (opening["tiles"], opening["next"] in {"1", "2", "3"}) == (list(GAMES["threes"].tiles), True)

@@ -257,10 +257,12 @@ async def test_what_is_wrong_with_a_player_is_said(pilot: Pilot[None], app: Term
 def test_every_tile_shows_its_number(cell: tuple[int, int]):
     levels = np.arange(16).reshape(4, 4) + 2
     levels[0, 0] = 0
-    lines = board_text(levels.tolist(), GAME_2048.tiles, None, cell).plain.splitlines()
+    text = board_text(levels.tolist(), GAME_2048.analysed_tiles, None, cell)
+    lines = text.plain.splitlines()
     assert {len(line) for line in lines} == {board_size(4, 4, cell)[0]}
     assert len(lines) == board_size(4, 4, cell)[1]
     assert tiles_of("\n".join(lines)) == [2**level for level in range(3, 18)]
+    assert len({str(span.style).split(" on ")[1] for span in text.spans if " on " in str(span.style)}) == 15  # colours
 
 
 @driven(InteractiveGame("4x4", 3), greedy)
