@@ -27,7 +27,7 @@ from launch.jobs.slurm import QueuedTask, cancel, read_queue
 from launch.output import console, print_json
 from launch.quantities import clock
 from launch.tables import Column, grid
-from launch.train.run_process import is_locked, read_process
+from launch.train.run_process import LOCK_FILE, is_locked, read_process
 
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
@@ -132,13 +132,13 @@ def _signal(folder: Path) -> list[str]:
             pids.append(pid)
         elif locks.is_locked(log):
             elsewhere.append(f"{log} is played on another machine: stop it there")
-    process = read_process(folder) if is_locked(folder) else None
-    if process and process.host == socket.gethostname():
-        pids.append(process.pid)
-    elif process:
+    process = read_process(folder)
+    if pid := locks.lock_owner(folder / LOCK_FILE):  # process.json may still be that of the process before
+        pids.append(pid)
+    elif is_locked(folder) and process and not process.ended and process.host != socket.gethostname():
         elsewhere.append(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
     elif is_locked(folder):
-        elsewhere.append(f"{folder} is just starting; try again in a few seconds")
+        elsewhere.append(f"{folder} is trained by a process that is not seen on this machine: stop it where it runs")
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(pid, signal.SIGTERM)
