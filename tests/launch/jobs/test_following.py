@@ -20,6 +20,7 @@ from launch.experiment.metrics_file import TAIL_BYTES
 from launch.files import write_json
 from launch.jobs.following import status_table
 from launch.jobs.plan import OUTPUT_FILE, GridRequest, plan_runs
+from launch.jobs.queue import LocalQueue, local_queue
 from launch.jobs.run_states import RunState, find_runs, read_state
 from launch.train.run_process import PROCESS_FILE, owning, read_process, this_process
 
@@ -221,6 +222,30 @@ def test_the_output_of_a_run(toy_yaml: Path, capsys, mistake):
     begun.wait()
     assert main(["logs", "one", "-f"]) == 0
     thread.join()
+    assert capsys.readouterr().out == "first\nsecond\n"
+
+
+def test_the_output_of_a_run_that_waits_in_the_queue(toy_yaml: Path, capsys, mistake):
+    """Such as between a crash and its restart."""
+    (run,) = plan_runs(GridRequest((toy_yaml,)))
+    run.prepare()
+    printed = threading.Event()
+
+    def restart(queue: LocalQueue) -> None:
+        time.sleep(0.2)
+        run.output.write_text("first\nsecond\n")
+        printed.set()
+        queue.remove(run)
+
+    with local_queue(RUNS) as queue:
+        queue.add(run)
+        assert mistake("logs one") == "runs/one has printed nothing yet, since it waits in the queue; ask again later"
+        run.output.write_text("first\n")
+        thread = threading.Thread(target=restart, args=[queue])
+        thread.start()
+        assert main(["logs", "one", "-f"]) == 0
+        assert printed.is_set()
+        thread.join()
     assert capsys.readouterr().out == "first\nsecond\n"
 
 
