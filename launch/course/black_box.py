@@ -126,7 +126,7 @@ def _play(program: Program, box: BlackBox, seconds: float, counts: Counts, games
             box.act(_action(ask_in_all(program, box.line(), seconds)))
         if box.is_over:
             program.tell(box.line())
-        counts.wins += box.is_won
+        counts.wins += box.is_won and box.idle < MOST_IDLE
         counts.idle += box.idle == MOST_IDLE
         counts.games += 1
 

@@ -39,11 +39,12 @@ def grader(formula: Formula) -> Callable[[Project, Request], Grade]:
 
     def grade(project: Project, request: Request) -> Grade:
         processes.adopt_orphans()
-        written, other = _run(project, request), list[Line]()
+        written = _run(project, request)
         if not written.is_readable:
             return Grade({}, (Points(0, "the records cannot be read"),), written.faults)
-        if written.lines and not written.faults:
-            other = _run(project, request._replace(number=1, seed=request.seed ^ 1)).lines
+        other = Written(0, (), [])
+        if written.lines:  # also after a fault: these games count
+            other = _run(project, request._replace(number=1, seed=request.seed ^ 1))
         with progress_line("judging the games", ""):
             return _grade(project, request, formula, written, other)
 
@@ -73,8 +74,8 @@ def _folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _grade(project: Project, request: Request, formula: Formula, written: Written, other: list[Line]) -> Grade:
-    """Grade the games of a run; `other` has the game of another seed, if there is one."""
+def _grade(project: Project, request: Request, formula: Formula, written: Written, other: Written) -> Grade:
+    """Grade the games of a run; `other` is that with another seed, for one game."""
     judged = judge_lines(written.lines, whole=True, false_alarm=FALSE_ALARM)
     measured: Measured = {"games": f"{judged.games if judged else 0:,} of {request.number:,}", "seed": request.seed}
     if judged is None:
@@ -86,13 +87,17 @@ def _grade(project: Project, request: Request, formula: Formula, written: Writte
         measured["missing games"] = f"{request.number - judged.games:,}, each counts as one of 0 points"
     if judged.correct:
         measured |= {"moves": moves, "moves/s": round(speed, 1)}
-    mistakes = (*_mistakes_of_seeds(written.lines[0], other), *_mistakes(judged))
+    faults = (*written.faults, *(f"with another --seed {fault}" for fault in other.faults))
+    mistakes = [*_mistakes_of_seeds(written.lines[0], other.lines), *_mistakes(judged)]
+    again = judge_lines(other.lines, whole=True, false_alarm=FALSE_ALARM)
+    if again is None or again.wrong:
+        mistakes.append("with another --seed it wrote no right game, which has to be another one")
     if mistakes:
-        return Grade(measured, (Points(0, "games are wrong"),), (*written.faults, *mistakes))
+        return Grade(measured, (Points(0, "games are wrong"),), (*faults, *mistakes))
     played = played_of(judged.game, [(game.score, game.max_tile) for game in judged.correct], request.number)
     measured |= {"mean score": round(played.mean_score, 1), "largest tile": judged.game.tiles[played.largest]}
     unit = f"moves/s with the start of the program; {request.language} has to make"
-    return Grade(measured, less_if_slow(formula(played), speed, project.speed(request), unit), written.faults)
+    return Grade(measured, less_if_slow(formula(played), speed, project.speed(request), unit), faults)
 
 
 def played_of(game: Game, games: Sequence[tuple[int, int]], count: int) -> Played:

@@ -38,6 +38,7 @@ from launch.files import write_json
 from launch.progress import GamesText, progress_line
 from launch.signals import StopSignals
 from ntuple.core.interfaces import Games
+from ntuple.core.opponents import CHANCE
 
 if TYPE_CHECKING:
     from launch.evaluation.records.game_log import LoggedGame
@@ -190,7 +191,8 @@ def prepare(source: PlayerSource, games: int, seed: int | None, outputs: OutputO
         raise UserError(f"{source.path} has no run folder that keeps its games: give --keep FILE")
     if seed is None:
         seed = final_evaluation_seed(source.checkpoint.experiment.run.seed) if source.checkpoint else BASELINE_SEED
-    measures = prepare_outputs(outputs, source.game, source.rows, source.columns)
+    opponent = source.against.opponent if source.against else CHANCE
+    measures = prepare_outputs(outputs, source.game, source.rows, source.columns, opponent)
     return PlayerEvaluation(source, Evaluation(games, seed), outputs, measures)
 
 

@@ -84,8 +84,11 @@ def prepare_folder(run_folder: Path) -> None:
 Measure = Callable[[Sequence["LoggedGame"]], "Regret | EndgameLosses"]  # of what the moves of games lose
 
 
-def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) -> list[Measure]:
-    """Check the outputs before time is spent on games; return the measures of moves whose files are given."""
+def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int, opponent: str) -> list[Measure]:
+    """Check the outputs before time is spent on games; return the measures of moves whose files are given.
+
+    `opponent` places the tiles of the games, a key of OPPONENTS.
+    """
     if outputs.records is not None:
         check_new_file(outputs.records, "--records")
     if outputs.log is not None and not outputs.log.name:
@@ -95,7 +98,7 @@ def prepare_outputs(outputs: OutputOptions, game: str, rows: int, columns: int) 
         # needs numba; MuZero's evaluation does without
         from launch.evaluation.records.regret import load_solution, regret_of
 
-        measures.append(partial(regret_of, load_solution(outputs.solution, game, rows, columns)))
+        measures.append(partial(regret_of, load_solution(outputs.solution, game, rows, columns, opponent)))
     if outputs.endgames:
         from launch.evaluation.records.endgame_loss import load_table, losses_of  # needs numba
 

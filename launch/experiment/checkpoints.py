@@ -7,8 +7,8 @@
 | state.json | `State` |
 | manifest.json | size and SHA-256 of every other file |
 
-A checkpoint is written under a temporary name, forced to the disk and renamed. So a folder whose name is a number is
-complete, unless it was damaged later.
+A checkpoint is written under a temporary name, forced to the disk and renamed; an old one of the same step gets a
+temporary name first. So a folder whose name is a number is complete, unless it was damaged later.
 """
 
 import functools
@@ -89,9 +89,10 @@ def write_checkpoint(
     Each process writes its part of the learner by `save`, and the first process writes all else. The checkpoint is
     complete when this returns.
     """
-    temporary = folder.with_name(f".{folder.name}.tmp")
+    temporary, aside = (folder.with_name(f".{folder.name}{suffix}") for suffix in (".tmp", ".old.tmp"))
     if processes.is_first:
-        shutil.rmtree(temporary, ignore_errors=True)  # left by a run that was killed
+        for left in (temporary, aside):  # by a run that was killed
+            shutil.rmtree(left, ignore_errors=True)
         temporary.mkdir()
     processes.wait()
     save(temporary)
@@ -101,9 +102,10 @@ def write_checkpoint(
         write_json(temporary / STATE_FILE, asdict(state))
         _write_manifest(temporary)
         if folder.exists():
-            shutil.rmtree(folder)
+            folder.rename(aside)
         temporary.rename(folder)
         sync(folder.parent)
+        shutil.rmtree(aside, ignore_errors=True)
     processes.wait()
 
 

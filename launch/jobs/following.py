@@ -27,7 +27,7 @@ from launch.jobs.slurm import QueuedTask, cancel, read_queue
 from launch.output import console, print_json
 from launch.quantities import clock
 from launch.tables import Column, grid
-from launch.train.run_process import is_locked, read_process
+from launch.train.run_process import LOCK_FILE, is_locked, read_process
 
 WATCH_SECONDS = 5.0  # between two readings of all runs
 FOLLOW_SECONDS = 0.5  # between two readings of a growing file
@@ -57,7 +57,7 @@ def status(names: Sequence[str], runs_folder: Path, watch: bool, as_json: bool) 
 
 
 def logs(name: str, runs_folder: Path, follow: bool) -> int:
-    """Print what the processes of a run printed; with `follow` also new lines, until the run ends.
+    """Print what the processes of a run printed; with `follow` also new lines, until none trains it or will do so.
 
     Of a group, print what its detached launchers printed (launch/jobs/detached.py).
     """
@@ -67,6 +67,9 @@ def logs(name: str, runs_folder: Path, follow: bool) -> int:
         file = folders[0] / OUTPUT_FILE
     if not file.is_file():
         if is_of_run:
+            (state,) = read_states(folders)
+            if state.state == "queued":
+                raise UserError(f"{file.parent} has printed nothing yet, since it waits in the queue; ask again later")
             raise UserError(
                 f"{file.parent} has no {file.name}: a run that was started by hand prints where it was started"
             )
@@ -74,12 +77,13 @@ def logs(name: str, runs_folder: Path, follow: bool) -> int:
         raise UserError(f"{name} is a group of {len(folders)} runs without {file}; give one of them: {names}")
     with file.open(encoding="utf-8", errors="replace") as stream:
         while True:
-            is_ended = not (is_locked(folders[0]) if is_of_run else any(_is_busy(folder, {}) for folder in folders))
+            queue = {} if not follow or any(_is_busy(folder, {}) for folder in folders) else read_queue()
+            is_ended = not follow or not any(_is_busy(folder, queue) for folder in folders)
             sys.stdout.write(stream.read())
             sys.stdout.flush()
-            if not follow or is_ended:
+            if is_ended:
                 return 0
-            time.sleep(FOLLOW_SECONDS)
+            time.sleep(QUEUE_SECONDS if queue else FOLLOW_SECONDS)
 
 
 def stop(names: Sequence[str], runs_folder: Path) -> int:
@@ -132,13 +136,13 @@ def _signal(folder: Path) -> list[str]:
             pids.append(pid)
         elif locks.is_locked(log):
             elsewhere.append(f"{log} is played on another machine: stop it there")
-    process = read_process(folder) if is_locked(folder) else None
-    if process and process.host == socket.gethostname():
-        pids.append(process.pid)
-    elif process:
+    process = read_process(folder)
+    if pid := locks.lock_owner(folder / LOCK_FILE):  # process.json may still be that of the process before
+        pids.append(pid)
+    elif is_locked(folder) and process and not process.ended and process.host != socket.gethostname():
         elsewhere.append(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
     elif is_locked(folder):
-        elsewhere.append(f"{folder} is just starting; try again in a few seconds")
+        elsewhere.append(f"{folder} is trained by a process that is not seen on this machine: stop it where it runs")
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(pid, signal.SIGTERM)

@@ -5,7 +5,6 @@ import itertools
 import math
 import re
 import shlex
-import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,9 +18,10 @@ from launch.experiment.experiment import CONFIG_FILE, Experiment, changes, load_
 from launch.files import write_text
 from launch.jobs.cluster import SLURM, ClusterConfig
 from launch.jobs.queue import queue_files
+from launch.locks import lock_owner
 from launch.memory import available_bytes, size_text
 from launch.train.resume import BUDGET, is_finished
-from launch.train.run_process import has_begun, is_locked, read_process
+from launch.train.run_process import LOCK_FILE, has_begun, is_locked, read_process
 
 MOST_RUNS = 10_000
 LONGEST_COMMON = 60  # characters of the overrides that all runs share, in a name; longer ones are named by their digest
@@ -74,8 +74,7 @@ class PlannedRun(NamedTuple):
 
     def pid(self) -> int | None:
         """Return the process on this machine that trains the run; None if there is none."""
-        process = read_process(self.folder)
-        return process.pid if process and process.host == socket.gethostname() and not process.ended else None
+        return lock_owner(self.folder / LOCK_FILE)
 
     def exit_code(self) -> int | None:
         """Return how the last process of the run ended; None if it was killed."""

@@ -119,6 +119,8 @@ def _submit_to_slurm(plan: SubmitPlan, cluster: ClusterConfig, dry_run: bool) ->
         if run.output.resolve() in queue:
             check_config(run)  # it may wait with the config of another command
     new = [run for run in to_do if not run.is_running() and run.output.resolve() not in queue]
+    queued = {evaluation.run_folder for evaluation in plan.evaluations if _is_queued(evaluation, queue)}
+    new.sort(key=lambda run: run.folder in queued)  # these get no evaluation, and task i of one follows training i
     trains_on = for_trainings(cluster, new)
     _print_runs(plan.runs, resources(trains_on), queue)
     if not new:
@@ -148,13 +150,9 @@ def evaluate_on_slurm(
     """Give evaluations to SLURM: an array for each part, and one that puts the parts together.
 
     Those that are finished or in the queue are left out. All processes run on one node. Task i of the jobs `after`
-    trains the run of evaluation i.
+    trains the run of evaluation i, of those that are not left out.
     """
-    new = [
-        evaluation
-        for evaluation in planned
-        if not evaluation.result() and not any(task.output.resolve() in queue for task in evaluation.tasks)
-    ]
+    new = [evaluation for evaluation in planned if not evaluation.result() and not _is_queued(evaluation, queue)]
     _print_evaluations(planned)
     if not new:
         print("all of them are finished or in the queue")
@@ -170,6 +168,10 @@ def evaluate_on_slurm(
     slurm.submit_tasks(
         [evaluation.whole for evaluation in new], cluster, "evaluate", runs_folder, dry_run, jobs or after
     )
+
+
+def _is_queued(evaluation: PlannedEvaluation, queue: Mapping[Path, slurm.QueuedTask]) -> bool:
+    return any(task.output.resolve() in queue for task in evaluation.tasks)
 
 
 def check_writable(folder: Path) -> None:

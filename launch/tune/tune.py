@@ -88,6 +88,9 @@ class Tuning:
         self.base: Experiment = load_experiment(request.config, space.fixed)
         self.space: Space = space.typed(self.base.plain())
         self.corners = [self._plan(values) for values in self.space.corners()]  # refuses values out of range
+        budget = f"{self.base.learner}.env_steps"
+        if axis := self.space.axes.get(budget):
+            raise UserError(f"{budget}={axis}: trials are compared at equal parts of one budget; give one value")
         self.runs_folder = Path(self.base.run.runs_folder)
         self.file = file_of(self.runs_folder, request.group)
 
@@ -124,9 +127,10 @@ class Tuning:
         console().print(grid(ranked, columns, (1,)))
         if ranked and ranked[0].state is TrialState.COMPLETE:
             words = [word for word in self.space.words(ranked[0].params) if not word.startswith(f"{SEED}=")]
+            seed = max(corner.experiment.run.seed for corner in self.corners)  # the largest that a trial may have
             print(
                 f"the best of {len(ranked)} trials, so its score is biased upwards; with other seeds:\n"
-                f"muzero2048 submit {shlex.join([str(self._request.config), *words])} --seeds 1-3"
+                f"muzero2048 submit {shlex.join([str(self._request.config), *words])} --seeds {seed + 1}-{seed + 3}"
             )
 
     def _plan(self, values: dict[str, Value]) -> PlannedRun:

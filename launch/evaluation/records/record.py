@@ -114,7 +114,7 @@ class GameRecord:
                 raise ValueError(f"{len(self.actions)} actions and {len(values)} {name}: give one a move")
             if not np.all((values >= 0) & (values <= most)):
                 raise ValueError(f"{name} are outside 0..{most:g}")
-        if not all(0 <= code <= codes for code in self.opening):
+        if len(self.opening) != self.game.initial_tiles or not all(0 <= code <= codes for code in self.opening):
             raise ValueError(f"the opening is {self.opening}; give {self.game.initial_tiles} codes of 0..{codes}")
 
 

@@ -18,6 +18,7 @@ from launch.evaluation.records.game_log import LoggedGame
 from launch.evaluation.records.record import ACTIONS, parse_record
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import board_name, find_game
+from ntuple.core.opponents import CHANCE
 from ntuple.exact.positions import LEVELS, words_of_states
 from ntuple.exact.solution import Solution
 from ntuple.exact.solver import MOST_CELLS
@@ -49,8 +50,11 @@ class Regret(NamedTuple):
         return {f"regret_{name}": value for name, value in self._asdict().items()}
 
 
-def load_solution(path: Path, game: str, rows: int, columns: int) -> Solution:
-    """Load the solution of a board's game played to its end; UserError if the file holds another one."""
+def load_solution(path: Path, game: str, rows: int, columns: int, opponent: str = CHANCE) -> Solution:
+    """Load the solution of a board's game played to its end; UserError if the file holds another one.
+
+    `opponent` places the tiles of the games, a key of OPPONENTS.
+    """
     board = board_name(rows, columns, game)
     try:
         solution = Solution.load(path)
@@ -67,6 +71,9 @@ def load_solution(path: Path, game: str, rows: int, columns: int) -> Solution:
     if solution.until <= LEVELS:
         end = solution.definition.tiles[solution.until]
         raise UserError(f"{path}: of a game that ends with {end}; solve again without --until")
+    if solution.opponent != opponent:
+        remedy = "solve without --against" if opponent == CHANCE else f"solve with --against {opponent}"
+        raise UserError(f"{path}: {solution.opponent} places its tiles, and {opponent} those of the games; {remedy}")
     return solution
 
 

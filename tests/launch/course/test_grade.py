@@ -9,13 +9,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from launch.course import black_box
+from ntuple.core.games.game_2048 import GAME_2048
 from tests.launch.course.compose import STARTERS
 from tests.launch.course.conftest import Change, Grader
 
+BROKEN = "it ended with exit code 1: broken"
 USE = "the program has to use the number that it is given"
 
 
@@ -92,11 +96,21 @@ def test_environments(grade: Grader, game: str, rule: Change, mistake: str, spaw
     seedless = grade(*program, ("random.Random(args.seed)", "random.Random(1)"), games=2)
     assert (seedless["points"], seedless["faults"]) == (0, again["faults"][:1])
 
+    end = ("    speed = moves /", "    sys.exit('broken')\n    speed = moves /")
+    stored = grade(*program, ("random.Random(args.seed)", "random.Random(1)"), end, games=2)
+    assert (stored["points"], stored["faults"][2:]) == (0, again["faults"][:1])
+    assert stored["faults"][:2] == [BROKEN, f"with another --seed {BROKEN}"]
+    only_stored = "random.Random(args.seed if args.total > 1 else sys.exit('broken'))"
+    hidden = grade(*program, ("random.Random(args.seed)", only_stored), games=2)
+    no_game = "with another --seed it wrote no right game, which has to be another one"
+    assert (hidden["points"], hidden["faults"]) == (0, [f"with another --seed {BROKEN}", no_game])
+
     slow = grade(*program, ("    def worth(", "    time.sleep(0.002)\n\n    def worth("), games=3)
     assert slow["measured"]["moves/s"] < 1000
     assert lost_30_percent(slow)
 
-    crash = ("    def worth(", "    if random.random() < 0.001:\n        sys.exit('broken')\n\n    def worth(")
+    is_unlucky = 'random.random() < 0.001 and "--total=1" not in sys.argv'  # not in the game of another seed
+    crash = ("    def worth(", f"    if {is_unlucky}:\n        sys.exit('broken')\n\n    def worth(")
     crashed = grade(*program, crash, games=300)
     assert crashed["faults"] == ["it ended with exit code 1: broken"]
     played = int(crashed["measured"]["games"].split()[0])
@@ -154,6 +168,20 @@ def test_value_iteration(grade: Grader) -> None:
     late = grade.grade(program[0], grade.command("value_iteration", "", slow), 10, "--seconds=8")
     assert 0 < late["points"] < 100
     assert "took too long for all answers" in late["faults"][-1]
+
+
+def test_a_game_that_stands_still_is_lost_also_with_the_tile_of_a_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    box, counts, over = black_box.BlackBox(GAME_2048, 2, 2, 1), black_box.Counts(), list[bool]()
+
+    def answer(*_: object) -> str:
+        changing = [name for name in range(4) if GAME_2048.move(box._state, box._actions[name])]
+        idle = [name for name in range(4) if name not in changing]
+        return str((idle if box.is_won and idle else changing)[0])
+
+    monkeypatch.setattr(black_box, "ask_in_all", answer)
+    program: Any = SimpleNamespace(tell=lambda line: over.append(box.is_won))
+    black_box._play(program, box, 1.0, counts, 50)
+    assert (counts.games, counts.wins, counts.idle > 0) == (50, sum(over), True)
 
 
 @pytest.mark.slow

@@ -33,7 +33,9 @@ def test_the_search_expects_the_adversary_unless_told_otherwise(run: str, last_j
     assert wrong["score_mean"] != right["score_mean"]
 
 
-def test_the_loss_against_an_adversary_is_that_of_its_solution(run: str, last_json: Callable[..., Any]) -> None:
+def test_the_loss_against_an_adversary_is_that_of_its_solution(
+    run: str, last_json: Callable[..., Any], mistake: Callable[..., str]
+) -> None:
     """Points and losses of a game add up to its exact value at least: an adversary that errs gives more away."""
     assert main(["solve", "--board", "2x3", "--against", "minimax", "--out", "worst.solution"]) == 0
     words = ("--against", "minimax", "--games", "30", "--seed", "3", "--solution", "worst.solution")
@@ -41,6 +43,11 @@ def test_the_loss_against_an_adversary_is_that_of_its_solution(run: str, last_js
     assert found["regret_optimum"] == pytest.approx(43.72)
     assert found["score_mean"] + found["regret_a_game"] >= 40  # the least value of an opening
     assert found["score_mean"] < found["regret_optimum"] + found["regret_a_game"]
+    other = ("evaluate", run, "--games", "4", "--solution", "worst.solution")
+    line = "worst.solution: minimax places its tiles, and chance those of the games; solve without --against"
+    assert mistake(*other) == line
+    line = "worst.solution: minimax places its tiles, and expectiminimax those of the games; solve with --against "
+    assert mistake(*other, "--against", "expectiminimax").startswith(line)
 
 
 def test_any_player_meets_the_adversary_of_another_run(run: str, last_json: Callable[..., Any]) -> None:

@@ -85,6 +85,24 @@ def test_what_a_killed_save_left_is_not_taken_for_a_checkpoint(run: Path, experi
     assert not any(half.exists() for half in halves)
 
 
+def test_a_kill_while_the_old_checkpoint_of_a_step_is_deleted_leaves_the_new_one(
+    run: Path, experiment: Experiment, monkeypatch, capsys
+):
+    def killed(folder: Path, **_: object) -> None:
+        if folder.exists():
+            (folder / "toy.json").unlink()
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            _save(run, experiment, 100, wall_hours=9.0)
+    newest = find_checkpoint(run)
+    assert (newest.name, read_checkpoint(newest)[1].wall_hours, capsys.readouterr().err) == ("100", 9.0, "")
+    _save(run, experiment, 200)
+    assert sorted(path.name for path in newest.parent.iterdir()) == ["10", "100", "200"]
+
+
 def test_there_is_never_more_than_one_checkpoint_beside_those_to_keep(run: Path, experiment: Experiment, monkeypatch):
     """This also holds after a kill between the new checkpoint and the deletion of the oldest."""
     keep = experiment.run.keep_checkpoints

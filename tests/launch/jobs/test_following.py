@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -18,7 +19,8 @@ from launch.cli import main
 from launch.experiment.metrics_file import TAIL_BYTES
 from launch.files import write_json
 from launch.jobs.following import status_table
-from launch.jobs.plan import OUTPUT_FILE
+from launch.jobs.plan import OUTPUT_FILE, GridRequest, plan_runs
+from launch.jobs.queue import LocalQueue, local_queue
 from launch.jobs.run_states import RunState, find_runs, read_state
 from launch.train.run_process import PROCESS_FILE, owning, read_process, this_process
 
@@ -223,6 +225,30 @@ def test_the_output_of_a_run(toy_yaml: Path, capsys, mistake):
     assert capsys.readouterr().out == "first\nsecond\n"
 
 
+def test_the_output_of_a_run_that_waits_in_the_queue(toy_yaml: Path, capsys, mistake):
+    """Such as between a crash and its restart."""
+    (run,) = plan_runs(GridRequest((toy_yaml,)))
+    run.prepare()
+    printed = threading.Event()
+
+    def restart(queue: LocalQueue) -> None:
+        time.sleep(0.2)
+        run.output.write_text("first\nsecond\n")
+        printed.set()
+        queue.remove(run)
+
+    with local_queue(RUNS) as queue:
+        queue.add(run)
+        assert mistake("logs one") == "runs/one has printed nothing yet, since it waits in the queue; ask again later"
+        run.output.write_text("first\n")
+        thread = threading.Thread(target=restart, args=[queue])
+        thread.start()
+        assert main(["logs", "one", "-f"]) == 0
+        assert printed.is_set()
+        thread.join()
+    assert capsys.readouterr().out == "first\nsecond\n"
+
+
 def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
     for name in ("one", "two", "three"):
         _train(name, "toy.env_steps=50")
@@ -246,8 +272,24 @@ def test_stop_waits_until_the_runs_have_saved(toy_yaml: Path, capsys):
     assert capsys.readouterr().out == "none of these runs is in training, evaluated or in the queue\n"
 
 
-def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, mistake):
+def test_the_process_that_has_the_lock_is_stopped_also_before_it_wrote_its_file(toy_yaml: Path, monkeypatch):
     _train("one")
-    _edit_process("one", host="elsewhere", pid=1)
+    (run,) = plan_runs(GridRequest((toy_yaml,)))
+    killed = []
+    monkeypatch.setattr("os.kill", lambda *words: killed.append(words))
+    monkeypatch.setattr("launch.jobs.following.STOP_SECONDS", 0.0)
+    assert run.pid() is None
+    for ended in ("2026-01-01", ""):  # the process before, which has ended or was killed
+        _edit_process("one", pid=1, ended=ended)
+        with owning(RUNS / "one"):
+            assert run.pid() == os.getpid()
+            assert main(["stop", "one"]) == 1
+    assert killed == [(os.getpid(), signal.SIGTERM)] * 2
+
+
+def test_a_run_on_another_machine_is_stopped_there(toy_yaml: Path, mistake, monkeypatch):
+    _train("one")
+    monkeypatch.setattr("launch.locks.lock_owner", lambda _: None)
+    _edit_process("one", host="elsewhere", pid=1, ended="")
     with owning(RUNS / "one"):
         assert "is trained by process 1 on elsewhere: stop it there" in mistake("stop one")

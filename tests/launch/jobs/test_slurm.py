@@ -280,6 +280,22 @@ def test_evaluations_follow_their_training(capsys, monkeypatch):
     assert [call for call in _calls() if call.startswith("scancel")] == ["scancel 41_1", "scancel 43_1"]
 
 
+def test_an_evaluation_in_the_queue_moves_no_other_to_its_training():
+    """The first run is trained again while its evaluation waits: the evaluation of the second follows the second."""
+    Path("sbatch.out").write_text("41\n")
+    words = ["submit", "toy.yaml", "--seeds", "1-3", "--on", "slurm.yaml", "--then-evaluate"]
+    assert main(words) == 0
+    (waiting,) = Path("runs/.slurm").glob("evaluate-*")
+    Path("squeue.out").write_text(f"42_1|PENDING|x|{waiting.absolute()}\n")
+    assert main(words) == 0
+    trained, evaluated = (
+        re.findall(r"\) words=.* output=runs/([^/]+)/", max(Path("runs/.slurm").glob(name)).read_text())
+        for name in ("toys-*", "evaluate-*")
+    )
+    assert evaluated == ["one-seed2", "one-seed3"] == trained[:2]
+    assert trained[2:] == ["one-seed1"]
+
+
 def test_a_queue_that_does_not_answer_is_a_warning(capsys):
     Path("squeue.err").write_text("squeue: error: Unable to contact slurm controller\n")
     assert main(["status"]) == 0

@@ -149,6 +149,16 @@ class TestLoop:
         assert sorted(engine.started) == ["tune-one-rate=0.1", "tune-one-rate=0.2"]
         assert {trial.params["toy.rate"]: trial.value for trial in trials} == {"0.1": -3500, "0.2": -2400}
 
+    @pytest.mark.parametrize(
+        ("words", "seeds"),
+        [((), "1-3"), (("run.seed=7",), "8-10"), (("run.seed=3..9",), "10-12"), (("run.seed=12,4",), "13-15")],
+    )
+    def test_the_best_trial_is_trained_again_with_seeds_that_no_trial_had(self, words: tuple[str, ...], seeds, capsys):
+        search = tune.Tuning(TuneRequest(Path("toy.yaml"), ("toy.rate=0..1", *words), "tune", 1, Sampling()))
+        search.do(study := search.open(), Quick(), 1)
+        search.print_result(study.trials(), as_json=False)
+        assert capsys.readouterr().out.splitlines()[-1].endswith(f" --seeds {seeds}")
+
     @pytest.mark.parametrize("damage", ["", "{damaged", "5"])
     def test_a_trial_whose_run_failed_or_whose_metrics_are_damaged_has_failed(self, damage: str):
         class Damaging(Quick):
@@ -217,6 +227,7 @@ def test_points_are_means_over_complete_parts(tmp_path: Path):
         ("toy.yaml toy.rate=0..1 --group a/b", "--group a/b: give letters, digits and any of _ . + = - only"),
         ("toy.yaml toy.rat=0..1", "override toy.rat=0: "),
         ("toy.yaml toy.env_steps=0..5", "override toy.env_steps=0: "),
+        ("toy.yaml toy.env_steps=50,100", "toy.env_steps=50,100: trials are compared at equal parts of one budget; "),
         ("toy.yaml", "nothing to search"),
         ("none.yaml toy.rate=0..1", "there is no config none.yaml"),
         ("toy.yaml toy.rate=0..1 --on all.yaml", "--on all.yaml: at_once is 0"),

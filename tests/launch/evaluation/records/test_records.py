@@ -161,6 +161,8 @@ def test_the_record_of_a_game_off_the_rules_is_read_all_the_same():
     "wrong",
     [
         {"opening": (0, 32)},
+        {"opening": (0,)},
+        {"opening": (0, 2, 4)},
         {"actions": np.array([4], np.int8)},
         {"spawns": np.array([-1], np.int16)},
         {"rewards": np.array([-4])},
