@@ -27,6 +27,7 @@ POINT_BYTES = 30
 class Comparison(NamedTuple):
     """What is compared."""
 
+    games: str  # of the runs, in words
     headline: str  # the result in a sentence; "": no evaluation has ended
     subtitle: str
     axis: str  # the x-axis with which the page opens
@@ -56,6 +57,7 @@ def make_comparison(runs: Sequence[Run], keys: Sequence[str], axis: str, tile: i
     boards = {result["board"] for result in results}
     learners = " and ".join(sorted({run.learner for run in runs}))
     return Comparison(
+        games=" and ".join(sorted({run.game for run in runs})),
         headline=_headline(ranked),
         subtitle=f"{counted(len(runs), 'run')} of {learners}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         axis=axis,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _seed_name(result: Result, out: Path) -> str:
     """Return a link to the config of a seed, as seen from the folder of the page, and about its training."""
     config = Path(os.path.relpath(Path(result["folder"], CONFIG_FILE).resolve(), out.resolve())).as_posix()
     about = f"{result['board']}, seed {result['training_seed']}, {result.get('command', '')}"
-    return f'<a href="{escape(config)}">{escape(result["run"])}</a><small>{escape(about)}</small>'
+    return f'<a href="{escape(quote(config))}">{escape(result["run"])}</a><small>{escape(about)}</small>'
 
 
 def _score(result: Result) -> str:

@@ -150,6 +150,21 @@ def test_games_against_an_adversary_are_not_ranked():
     assert _rows("differences.csv") == []
 
 
+def test_the_page_names_the_games_and_a_tile_without_a_rate_causes_a_warning(capsys):
+    write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], rows=4, columns=4, game="threes")
+    assert "<h1>threes: learning curves</h1>" in compare("--tile", "2048")
+    assert capsys.readouterr().err == ""
+    write_run(Path("runs/b"), [(1, 1.0), (2, 2.0)], rows=4, columns=4)
+    assert "<title>2048 and threes: learning curves</title>" in compare("--tile", "4096")
+    line = "no run has the rate of the tile 4096, so its figure is left out; give a --tile of 2048\n"
+    assert capsys.readouterr().err == f"warning: {line}"
+
+
+def test_a_link_to_a_config_is_quoted():
+    write_evaluation(write_run(Path("runs/50%#1"), [(1, 1.0)]), 5.0, 1.0)
+    assert '<a href="../runs/50%25%231/config.yaml">' in compare()
+
+
 def test_a_run_as_it_was_written_is_read(runs: list[str]):
     folder = Path(runs[0])
     run = read_run(folder, read_config(folder))
