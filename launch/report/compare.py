@@ -35,6 +35,10 @@ def compare(configs: dict[Path, Config], keys: Sequence[str], x: str, tile: int,
     for run in runs:
         if SCORE not in run.columns:
             warn(f"{run.name} has not been evaluated yet and is left out of the curves of scores")
+    tiles = sorted({int(name.removeprefix(REACH)) for run in runs for name in run.columns if name.startswith(REACH)})
+    if tiles and tile not in tiles:
+        rates = ", ".join(map(str, tiles))
+        warn(f"no run has the rate of the tile {tile}, so its figure is left out; give a --tile of {rates}")
     comparison = make_comparison(runs, keys, x, tile)
     files = {PAGE: page_text(comparison, out).encode()} | _figures(comparison)
     files |= {name: text.encode() for name, text in csv_files(comparison).items()}

@@ -27,6 +27,7 @@ POINT_BYTES = 30
 class Comparison(NamedTuple):
     """What is compared."""
 
+    games: str  # of the runs, in words
     headline: str  # the result in a sentence; "": no evaluation has ended
     subtitle: str
     axis: str  # the x-axis with which the page opens
@@ -52,10 +53,12 @@ def make_comparison(runs: Sequence[Run], keys: Sequence[str], axis: str, tile: i
     if not results and not any(SCORE in curve.series for curve in curves):
         raise UserError("none of these runs has been evaluated yet; set run.evaluate_env_steps, or wait for the end")
     groups = make_groups(results, keys)
+    ranked = [group for group in groups if not group.is_against]
     boards = {result["board"] for result in results}
     learners = " and ".join(sorted({run.learner for run in runs}))
     return Comparison(
-        headline=_headline(groups),
+        games=" and ".join(sorted({run.game for run in runs})),
+        headline=_headline(ranked),
         subtitle=f"{counted(len(runs), 'run')} of {learners}. Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         axis=axis,
         tile=tile,
@@ -64,7 +67,7 @@ def make_comparison(runs: Sequence[Run], keys: Sequence[str], axis: str, tile: i
         results=results,
         groups=groups,
         distributions=[distribution(group) for group in groups],
-        differences=differences(groups),
+        differences=differences(ranked),
         searches=search_curves(results),
         standings=standings(curves),
         costs=costs(curves),

@@ -52,15 +52,18 @@ def csv_files(comparison: Comparison) -> dict[str, str]:
         "references": ([paper._asdict() for paper in comparison.papers], [*map(entry, REFERENCES), *rates]),
         "budgets": (
             [
-                (standing.axis, standing.at, label, *score)
+                (standing.board, standing.axis, standing.at, label, *score)
                 for standing in comparison.standings
                 for label, score in standing.scores
             ],
-            fields("axis", "at", "curve", "score_mean", "score_low", "score_high"),
+            fields("board", "axis", "at", "curve", "score_mean", "score_low", "score_high"),
         ),
         "costs": (
-            [(cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES)) for cost in comparison.costs],
-            fields("score", "curve", *X_AXES),
+            [
+                (cost.board, cost.level, cost.label, *(cost.spent[axis] for axis in X_AXES))
+                for cost in comparison.costs
+            ],
+            fields("board", "score", "curve", *X_AXES),
         ),
         "config": (
             [(key, *texts) for key, texts in comparison.differing.items()],

@@ -40,6 +40,11 @@ class Group(NamedTuple):
         return len(self.results)
 
     @property
+    def is_against(self) -> bool:
+        """Whether an adversary placed the tiles, so that the scores are not those of the game."""
+        return "against" in self.results[0]
+
+    @property
     def name(self) -> str:
         """One line that names the group."""
         return f"{self.label} ({self.learner}), {self.search}"

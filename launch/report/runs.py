@@ -12,6 +12,7 @@ from launch.evaluation.summary import Summary
 from launch.experiment.experiment import CONFIG_FILE
 from launch.experiment.metrics_file import read_columns
 from launch.experiment.plain_values import MISTAKES, flat, load_plain, mistake_text
+from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.core.games.known import board_name
 
 RESULT_KEYS = ("board", "run", "group", "learner", "training_seed", "seed", "env_steps", "training_games", "wall_hours",
@@ -37,6 +38,11 @@ class Run(NamedTuple):
     def learner(self) -> str:
         """Name of its learner."""
         return str(self.config["learner"])
+
+    @property
+    def game(self) -> str:
+        """Game of its learner, such as threes."""
+        return str(self.config.get(f"{self.learner}.game") or GAME_2048.name)
 
     @property
     def board(self) -> str:

@@ -62,7 +62,7 @@ def _named(name: str, in_runs: Callable[[], dict[Path, Config]]) -> dict[Path, C
     elif any(sign in name for sign in WILDCARDS):
         runs = _readable([Path(match) for match in sorted(glob.glob(name))])
     else:
-        runs = {folder: config for folder, config in in_runs().items() if in_group(config[GROUP], name)}
+        runs = {folder: config for folder, config in in_runs().items() if in_group(str(config[GROUP]), name)}
     if not runs:
         raise UserError(f"{name}: no run folder, pattern of run folders, or group with a readable run")
     return runs

@@ -29,8 +29,8 @@ const Board2048 = (() => {
     return levels.map((row, r) => `row ${r + 1}: ${row.map((level) => tiles[level] || "empty").join(", ")}`).join("; ");
   }
 
-  // A board in `element`; `edit(row, column, level)` is called when a cell is changed by hand. `stroke()` is what a
-  // click does: 1 raises the tile, -1 lowers it, 0 empties the cell.
+  // A board in `element`; `edit(row, column, by)` is called when a cell is changed by hand: 1 raises the tile, -1 lowers
+  // it, 0 empties the cell. `stroke()` is what a click does, one of these.
   function makeBoard(element, edit, stroke = () => 1) {
     const grid = make("div", "board", element);
     grid.setAttribute("role", "group");
@@ -43,7 +43,7 @@ const Board2048 = (() => {
       cells = levels.map((row, r) => row.map((_, c) => {
         const cell = make("button", "cell", grid);
         cell.type = "button";
-        listen(cell, (by) => edit?.(r, c, by && (levels[r][c] + by + tiles.length) % tiles.length));
+        listen(cell, (by) => edit?.(r, c, by));
         cell.addEventListener("keydown", (event) => keys(event, r, c));
         return cell;
       }));

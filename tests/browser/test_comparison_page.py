@@ -128,6 +128,32 @@ def test_a_choice_is_drawn_and_kept_in_the_address(page: Path, open_page: OpenPa
     again.wait_for_function("document.querySelector('#curves .xtitle').textContent === 'hours of training'")
 
 
+def test_a_choice_is_drawn_once(page: Path, open_page: OpenPage):
+    opened = open_page(page)
+    events = """() => new Promise((resolve) => {
+      const axis = document.getElementById("axis");
+      let count = 0;
+      addEventListener("hashchange", () => { count += 1; });
+      axis.value = "2";
+      axis.dispatchEvent(new Event("change"));
+      setTimeout(() => resolve(count), 200);
+    })"""
+    assert opened.evaluate(events) == 0
+    assert "axis=2" in opened.url
+
+
+def test_a_single_group_can_be_sorted(tmp_path: Path, open_page: OpenPage):
+    for seed in (1, 2):
+        run = write_run(tmp_path / f"a{seed}", [(10, 50.0), (40, 60.0)], seed=seed)
+        write_evaluation(run, 60.0 + seed, 3.0, seed=seed, training_seed=seed)
+    assert main(["compare", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    opened = open_page(tmp_path / "out" / "index.html")
+    opened.locator("#groups th button").nth(1).click()
+    assert opened.locator("#groups th[aria-sort]").count() == 1
+    rows = opened.locator("#groups tbody tr")
+    assert [rows.nth(i).get_attribute("class") for i in range(3)] == [None, "seed", "seed"]
+
+
 def test_the_band_of_several_seeds_can_be_that_of_the_interquartile_mean(page: Path, open_page: OpenPage):
     """With three seeds the interval of the mean is 4.3 standard errors wide; a bootstrap stays between their scores."""
     opened = open_page(page)

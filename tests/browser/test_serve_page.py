@@ -126,6 +126,26 @@ def test_a_game_by_hand_and_by_the_player(page: "Page"):
     assert page.locator(".moves td.of-effort").first.inner_text() in ("", "3")
 
 
+def test_edits_and_taking_back_wait_for_each_other_over_a_slow_link(page: "Page"):
+    page.evaluate(
+        """() => {
+          const plain = window.fetch;
+          window.fetch = async (...words) => {
+            await new Promise((resolve) => setTimeout(resolve, 300));
+            return plain(...words);
+          };
+        }"""
+    )
+    levels = [level for row in board_of(page) for level in row]
+    page.keyboard.press("e")
+    for cell in (0, 0, 1, 2):
+        page.locator(".cell").nth(cell).click()
+    page.keyboard.press("u")
+    page.wait_for_function("document.getElementById('live').textContent.startsWith('taken back')")
+    expected = [levels[0] + 2, levels[1] + 1, *levels[2:]]
+    assert [level for row in board_of(page) for level in row] == expected
+
+
 @pytest.mark.parametrize(("search", "words"), [("1ply", []), ("mcts", ["--simulations", "50"])])
 def test_the_numbers_are_those_of_moves(page: "Page", folder: Path, capsys, search: str, words: list[str]):
     """Reward, value, depth or visits of each move, and the chosen one: to the last digit."""

@@ -323,14 +323,14 @@
     return Number.isNaN(a) || Number.isNaN(b) ? one.localeCompare(other) : a - b;
   }
 
-  // A click on a heading sorts the rows, or the bodies of the table if it has several: first up, then down.
+  // A click on a heading sorts the rows, or the bodies if rows of the table belong together: first up, then down.
   function makeSortable(table) {
     table.querySelectorAll("th").forEach((head, column) => {
       head.querySelector("button").addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "descending";
         table.querySelectorAll("th").forEach((other) => other.removeAttribute("aria-sort"));
         head.setAttribute("aria-sort", down ? "ascending" : "descending");
-        const grouped = table.tBodies.length > 1;
+        const grouped = table.matches("#groups, .papers table");
         const parts = [...(grouped ? table.tBodies : table.tBodies[0].rows)];
         const key = (part) => (grouped ? part.rows[0] : part).cells[column].dataset.value;
         parts.sort((one, other) => (down ? 1 : -1) * compareCells(key(one), key(other)));
@@ -344,7 +344,8 @@
 
   function remember() {
     const words = SELECTS.map((id) => `${id}=${element(id).value}`);
-    location.replace(`#${words.concat(CHECKS.map((id) => `${id}=${Number(element(id).checked)}`)).join("&")}`);
+    const place = words.concat(CHECKS.map((id) => `${id}=${Number(element(id).checked)}`)).join("&");
+    history.replaceState(null, "", `#${place}`); // without the event hashchange, which draws too
   }
 
   function recall() {

@@ -26,6 +26,7 @@ def page_text(comparison: Comparison, out: Path) -> str:
     """Return the text of the page; `out` is its folder, from which it links to the configs of runs."""
     return Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
         style=one_file.read(STYLE),
+        games=escape(comparison.games),
         headline=escape(comparison.headline),
         subtitle=escape(comparison.subtitle),
         searches=SEARCHES if comparison.searches else "",

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _seed_name(result: Result, out: Path) -> str:
     """Return a link to the config of a seed, as seen from the folder of the page, and about its training."""
     config = Path(os.path.relpath(Path(result["folder"], CONFIG_FILE).resolve(), out.resolve())).as_posix()
     about = f"{result['board']}, seed {result['training_seed']}, {result.get('command', '')}"
-    return f'<a href="{escape(config)}">{escape(result["run"])}</a><small>{escape(about)}</small>'
+    return f'<a href="{escape(quote(config))}">{escape(result["run"])}</a><small>{escape(about)}</small>'
 
 
 def _score(result: Result) -> str:
@@ -100,7 +101,7 @@ def difference_table(groups: Sequence[Group], differences: Sequence[Difference])
     options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(firsts))
     choice = f'<p><label>group <select id="first">{options}</select></label> minus each other group</p>'
     rest = len(groups) - len(firsts)
-    why = "with lower scores or alone on their board"
+    why = "with lower scores, alone on their board, or against an adversary"
     note = f'<p class="soft">Not tested: {counted(rest, "group")} {why}.</p>' if rest else ""
     rows = ""
     for pair in chain.from_iterable((pair, pair.turned()) for pair in differences):
@@ -110,9 +111,9 @@ def difference_table(groups: Sequence[Group], differences: Sequence[Difference])
 
 
 def standing_table(curves: Sequence[Curve], standings: Sequence[Standing]) -> str:
-    """Return the table of scores at the last place of each axis that all curves reached; the best score is bold."""
+    """Return a table of `standings` for each board; the best score is bold."""
     if not standings:
-        return '<p class="soft">There is one curve alone.</p>'
+        return '<p class="soft">There are no two curves on one board.</p>'
 
     def cell(standing: Standing, label: str) -> Cell:
         score = dict(standing.scores).get(label)
@@ -121,10 +122,14 @@ def standing_table(curves: Sequence[Curve], standings: Sequence[Standing]) -> st
         html = markup(f"{score.value:,.0f}", f"{score.low:,.0f} to {score.high:,.0f}")
         return score.value, f"<b>{html}</b>" if standing.scores[0][0] == label else html
 
-    names = ["mean score", *(f"after {_place(standing)}" for standing in standings)]
-    return _cell_table(
-        "standings", names, {curve.label: [cell(one, curve.label) for one in standings] for curve in curves}
-    )
+    tables = []
+    for number, board in enumerate(dict.fromkeys(standing.board for standing in standings)):
+        here = [standing for standing in standings if standing.board == board]
+        names = ["mean score", *(f"after {_place(standing)}" for standing in here)]
+        labels = [curve.label for curve in curves if curve.board == board]
+        rows = {label: [cell(standing, label) for standing in here] for label in labels}
+        tables.append(_cell_table(f"standings{number or ''}", names, rows))
+    return "\n".join(tables)
 
 
 def _place(standing: Standing) -> str:
@@ -134,16 +139,19 @@ def _place(standing: Standing) -> str:
 
 
 def cost_table(costs: Sequence[Cost]) -> str:
-    """Return the table of what each score cost: a row for each curve, a column for each score."""
-    if not costs:
-        return ""
-    levels = sorted({cost.level for cost in costs})
-    rows: dict[str, list[Cell]] = {cost.label: [(np.inf, "")] * len(levels) for cost in costs}
-    for cost in costs:
-        moves, games, hours = (cost.spent[axis] for axis in X_AXES)
-        rest = f"{short_number(games)} games, {duration(hours)}"
-        rows[cost.label][levels.index(cost.level)] = moves, markup(f"{short_number(moves)} moves", rest)
-    return _cell_table("costs", ["first reached", *(f"{level:,.0f} points" for level in levels)], rows)
+    """Return a table of what each score cost for each board: a row for each curve, a column for each score."""
+    tables = []
+    for number, board in enumerate(dict.fromkeys(cost.board for cost in costs)):
+        here = [cost for cost in costs if cost.board == board]
+        levels = sorted({cost.level for cost in here})
+        rows: dict[str, list[Cell]] = {cost.label: [(np.inf, "")] * len(levels) for cost in here}
+        for cost in here:
+            moves, games, hours = (cost.spent[axis] for axis in X_AXES)
+            rest = f"{short_number(games)} games, {duration(hours)}"
+            rows[cost.label][levels.index(cost.level)] = moves, markup(f"{short_number(moves)} moves", rest)
+        names = ["first reached", *(f"{level:,.0f} points" for level in levels)]
+        tables.append(_cell_table(f"costs{number or ''}", names, rows))
+    return "\n".join(tables)
 
 
 def _cell_table(name: str, names: Sequence[str], rows: dict[str, list[Cell]]) -> str:

@@ -36,6 +36,7 @@ def open_run(folder: Path, experiment: Experiment, mode: Any, in_training: bool 
         resume="allow",
         dir=folder.resolve(),
         mode=mode,
+        reinit="finish_previous",  # the default returns the open run of another folder, whose upload failed
         config={"seed": experiment.run.seed, **experiment.plain()},
         # console off: else every redrawing of the progress bar is a line in wandb's log
         settings=wandb.Settings(

@@ -51,14 +51,18 @@ def _upload(folder: Path) -> str:
     experiment, rows = load_experiment(folder), timed_rows(folder)
     with client.errors_as_lines("upload it"):
         run = client.open_run(folder, experiment, "online", in_training=False)
-        known = _known_rows(run, rows)
-        if known is None:
-            run.finish()
-            renew_id(folder)
-            run, known = client.open_run(folder, experiment, "online", in_training=False), 0
-        for row in rows[known:]:
-            run.log(with_media(folder, row))
-        client.close_run(run, folder)
+        try:
+            known = _known_rows(run, rows)
+            if known is None:
+                run.finish()
+                renew_id(folder)
+                run, known = client.open_run(folder, experiment, "online", in_training=False), 0
+            for row in rows[known:]:
+                run.log(with_media(folder, row))
+            client.close_run(run, folder)
+        except Exception:
+            run.finish(exit_code=1)
+            raise
     set_aside(folder, "offline-run-*")
     write_json(mark, _state(folder))
     return f"{len(rows) - known:,} of {len(rows):,} rows uploaded to {run.url or run.path}"

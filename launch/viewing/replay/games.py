@@ -17,9 +17,14 @@ def choose_game(games: Sequence[Game], choice: str) -> int:
     if choice in CHOICES:
         order = sorted(range(len(games)), key=lambda i: games[i].score)
         return order[{WORST: 0, MEDIAN: (len(games) - 1) // 2, BEST: len(games) - 1}[choice]]
-    if not (choice.isascii() and choice.isdigit() and 1 <= int(choice) <= len(games)):
-        raise UserError(f"--game is {choice}; give 1 to {len(games)}, or one of {', '.join(CHOICES)}")
+    check_game(choice, len(games))
     return int(choice) - 1
+
+
+def check_game(choice: str, count: int) -> None:
+    """Refuse a --game that is none of `count` games."""
+    if choice not in CHOICES and not (choice.isascii() and choice.isdigit() and 1 <= int(choice) <= count):
+        raise UserError(f"--game is {choice}; give 1 to {count}, or one of {', '.join(CHOICES)}")
 
 
 def shown_games(games: Sequence[Game], first: int, most: int) -> list[Game]:

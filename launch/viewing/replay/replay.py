@@ -21,7 +21,7 @@ from launch.evaluation.seeds import check_seed
 from launch.experiment.experiment import MOST_GAMES
 from launch.viewing import one_file
 from launch.viewing.catalogue import Choice, choose
-from launch.viewing.replay.games import choose_game, shown_games
+from launch.viewing.replay.games import check_game, choose_game, shown_games
 from launch.viewing.replay.page import ReplayContent, render
 from launch.viewing.replay.summary import Bin, calibrate
 from ntuple.exact.solution import Solution
@@ -135,6 +135,7 @@ def _play(request: ReplayRequest) -> _Replayed:
     count = GAMES if request.games is None else request.games
     if request.game.isdecimal() and int(request.game) > count:
         raise UserError(f"--game is {request.game}, and {count} games are played; give more --games")
+    check_game(request.game, count)
     with _numbers(player.name):
         games = play_games(player, count, seed)
     return _Replayed(games, board, player, f"played by {player.name}, seed {seed}", judge)
@@ -157,6 +158,8 @@ def _ask_player(player: LoadedPlayer, games: Sequence[Game], shown: Sequence[Gam
         start += len(part)
     count = sum(len(game.boards) for game in shown)
     own = view._replace(action=view.action[:count], value=view.value[:count], effort=view.effort[:count])
+    if (said := view.endgames) is not None:
+        own = own._replace(endgames=said._replace(number=said.number[:count], probability=said.probability[:count]))
     return own, _calibration(over, values, stride), stride
 
 

@@ -14,7 +14,7 @@ export class Side {
     this.root = make("section", "side", parent);
     this.makeForm();
     const field = make("div", "field", this.root);
-    this.board = makeBoard(field, (row, column, level) => this.edit(row, column, level), game.stroke);
+    this.board = makeBoard(field, (row, column, by) => this.edit(row, column, by), game.stroke);
     const numbers = make("p", "numbers", field);
     this.score = make("b", "", make("span", "", numbers, "score"));
     this.count = make("b", "", make("span", "", numbers, "moves"));
@@ -33,7 +33,7 @@ export class Side {
     this.history = [];
     this.request = null;
     this.player = ""; // the name that the player gave itself
-    this.doing = Promise.resolve(); // moves by hand, one after another
+    this.doing = Promise.resolve(); // moves, edits and taking back by hand, one after another
   }
 
   makeForm() {
@@ -253,15 +253,17 @@ export class Side {
   }
 
   takeBack() {
-    const last = this.history.pop();
-    if (!last) return;
-    const isNext = last.first?.after?.position === this.state.position && this.state.moves === last.state.moves + 1;
-    this.stop("");
-    this.queue = last.first ? [last.first, ...(isNext ? this.queue : [])] : [];
-    this.state = last.state;
-    this.draw();
-    this.game.announce(this, "taken back", null);
-    this.refresh();
+    this.doing = this.doing.then(() => {
+      const last = this.history.pop();
+      if (!last) return;
+      const isNext = last.first?.after?.position === this.state.position && this.state.moves === last.state.moves + 1;
+      this.stop("");
+      this.queue = last.first ? [last.first, ...(isNext ? this.queue : [])] : [];
+      this.state = last.state;
+      this.draw();
+      this.game.announce(this, "taken back", null);
+      this.refresh();
+    }).catch(this.game.trouble);
   }
 
   // Go on from a board that was pasted or edited.
@@ -273,12 +275,12 @@ export class Side {
     this.refresh();
   }
 
-  edit(row, column, level) {
-    const { score, moves, drawn } = this.state;
-    const levels = this.state.levels.map((one) => [...one]);
-    levels[row][column] = level;
-    const position = levels.map((one) => one.map((cell) => this.game.tiles[cell]).join(" ")).join(" / ") + drawn;
+  edit(row, column, by) {
     this.doing = this.doing.then(async () => {
+      const { score, moves, drawn } = this.state, { tiles } = this.game;
+      const levels = this.state.levels.map((one) => [...one]);
+      levels[row][column] = by && (levels[row][column] + by + tiles.length) % tiles.length;
+      const position = levels.map((one) => one.map((level) => tiles[level]).join(" ")).join(" / ") + drawn;
       this.jump(await call("/api/position", { board: this.game.chosen.board, position }), score, moves);
     }).catch(this.game.trouble);
   }

@@ -5,7 +5,9 @@ import pytest
 
 from launch.report.budgets import costs, round_levels, search_curves, standings
 from launch.report.curves import differing_keys, make_curves
+from launch.report.page.tables import cost_table, standing_table
 from tests.launch.report.made_runs import read, write_run
+from tests.launch.report.made_tables import cells_of
 
 
 @pytest.fixture
@@ -50,6 +52,23 @@ def test_equal_runs_stand_equal_also_if_one_has_more_points(tmp_path: Path):
     assert all(both[0] == both[-1] for both in spent.values())
 
 
+def test_boards_are_not_ranked_together(tmp_path: Path):
+    points = {"a": [(0, 0.0), (100, 150.0)], "b": [(0, 0.0), (50, 100.0)], "c": [(0, 0.0), (10, 9000.0)]}
+    rows = {"a": 4, "b": 4, "c": 3}
+    runs = [write_run(tmp_path / name, points[name], group=name, rows=rows[name], columns=4) for name in points]
+    found = make_curves(read(*runs), ["run.group"], 400)
+    assert {(standing.board, standing.axis, standing.at) for standing in standings(found)} == {
+        ("4x4", "env_steps", 50), ("4x4", "games", 5), ("4x4", "wall_hours", 0.5)
+    }  # fmt: skip
+    assert all("3x4" not in label for standing in standings(found) for label, _ in standing.scores)
+    spent = {(cost.board, cost.label[0]): cost.level for cost in costs(found)}
+    assert spent == {("4x4", "a"): 150, ("4x4", "b"): 100, ("3x4", "c"): 8000}
+    tables = cost_table(costs(found)) + standing_table(found, standings(found))
+    assert [(name, len(cells_of(tables, name))) for name in ("costs", "costs1", "standings", "standings1")] == [
+        ("costs", 1), ("costs1", 2), ("standings", 2), ("standings1", 0)
+    ]  # fmt: skip
+
+
 def test_levels_are_round():
     assert round_levels(0.0, 300.0) == [50, 100, 150, 200, 250, 300]
     assert round_levels(61_000.0, 112_000.0) == [70_000, 80_000, 90_000, 100_000, 110_000]
@@ -70,10 +89,17 @@ def test_only_keys_with_several_values_differ(curves):
     assert [curve.label.split()[0] for curve in curves] == ["slow", "fast"]
 
 
-def _evaluations(run: str, searches: dict[str, tuple[float, float]]):
+def _evaluations(run: str, searches: dict[str, tuple[float, float]], env_steps: int = 100):
     """Return one evaluation for each search: mean score, moves/s."""
     return [
-        {"run": run, "search": name, "score_mean": score, "score_low": score - 1, "score_high": score + 2}
+        {
+            "run": run,
+            "search": name,
+            "env_steps": env_steps,
+            "score_mean": score,
+            "score_low": score - 1,
+            "score_high": score + 2,
+        }
         | {"moves_per_second": speed, "folder": f"runs/{run}"}
         for name, (score, speed) in searches.items()
     ]
@@ -93,3 +119,13 @@ def test_searches_are_curves_over_the_time_of_a_move():
     two = [*_evaluations("a", mcts), *_evaluations("b", mcts)]
     labels = [(curve.label, curve.folder) for curve in search_curves(two)]
     assert labels == [("a, mcts", "runs/a"), ("b, mcts", "runs/b")]
+
+
+def test_a_curve_of_searches_has_one_network_and_no_adversary():
+    mcts = {f"mcts-n{n}": (float(n), 1e5 / n) for n in (4, 20, 140)}
+    later = _evaluations("a", {"mcts-n200": (1.0, 1.0), "mcts-n300": (1.0, 1.0)}, env_steps=200)
+    against = _evaluations("a", {f"1ply-against-minimax-p{p}-of-a": (9.0, 1.0) for p in (1, 2, 3)})
+    (curve,) = search_curves([*_evaluations("a", mcts), *later, *({**one, "against": {}} for one in against)])
+    assert (curve.label, len(curve.x)) == ("mcts", 3)
+    both = search_curves([*_evaluations("a", mcts), *_evaluations("a", mcts, env_steps=2000)])
+    assert [curve.label for curve in both] == ["mcts, 100 moves", "mcts, 2,000 moves"]

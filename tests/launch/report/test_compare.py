@@ -140,6 +140,31 @@ def test_an_experiment_has_one_colour_and_few_seeds_have_lines_in_place_of_a_ban
     assert "On 4x4, three (toy), 1ply has the highest mean score: 31 ± 2 over 300 games of 3 seeds; next is two" in page
 
 
+def test_games_against_an_adversary_are_not_ranked():
+    run = write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)])
+    write_evaluation(run, 5.0, 1.0)
+    write_evaluation(run, 9.0, 1.0, search="1ply-against-helper", against={"opponent": "helper"})
+    page = compare()
+    assert "On 4x4, g (toy), 1ply has the highest mean score: 5 ± 1 over 100 games of 1 seed.<" in page
+    assert len(cells_of(page, "groups")) == 4  # two groups, each with its seed
+    assert _rows("differences.csv") == []
+
+
+def test_the_page_names_the_games_and_a_tile_without_a_rate_causes_a_warning(capsys):
+    write_run(Path("runs/a"), [(1, 1.0), (2, 2.0)], rows=4, columns=4, game="threes")
+    assert "<h1>threes: learning curves</h1>" in compare("--tile", "2048")
+    assert capsys.readouterr().err == ""
+    write_run(Path("runs/b"), [(1, 1.0), (2, 2.0)], rows=4, columns=4)
+    assert "<title>2048 and threes: learning curves</title>" in compare("--tile", "4096")
+    line = "no run has the rate of the tile 4096, so its figure is left out; give a --tile of 2048\n"
+    assert capsys.readouterr().err == f"warning: {line}"
+
+
+def test_a_link_to_a_config_is_quoted():
+    write_evaluation(write_run(Path("runs/50%#1"), [(1, 1.0)]), 5.0, 1.0)
+    assert '<a href="../runs/50%25%231/config.yaml">' in compare()
+
+
 def test_a_run_as_it_was_written_is_read(runs: list[str]):
     folder = Path(runs[0])
     run = read_run(folder, read_config(folder))

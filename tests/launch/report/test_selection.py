@@ -30,6 +30,9 @@ def test_runs_are_named_by_folder_group_and_pattern(runs: Path):
     write_run(runs / "a3", [(1, 1.0)], group="a/rate=2", seed=1)  # of a grid
     write_run(runs / "ab", [(1, 1.0)], group="ab", seed=1)
     assert _names(select(["a"], [], None, runs)) == ["a1", "a2", "a3"]
+    write_run(runs / "n1", [(1, 1.0)], group="2048", seed=1)  # a number in YAML
+    assert _names(select(["a"], [], None, runs)) == ["a1", "a2", "a3"]
+    assert _names(select(["2048"], [], None, runs)) == ["n1"]
 
 
 def test_runs_are_chosen_by_values_of_their_configs(runs: Path):

@@ -210,6 +210,17 @@ def test_a_failing_wandb_stops_nothing(tmp_path: Path, experiment, monkeypatch, 
     assert capsys.readouterr().err == ("warning: wandb failed to log (disk full); going on without it; " + REMEDY)
 
 
+def test_a_run_after_one_that_failed_is_a_run_of_its_own(tmp_path: Path, experiment, monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("launch.train.wandb_sink.with_media", lambda *_: 1 / 0)
+        assert not _keep(tmp_path / "one", experiment, [_row(10)]).works
+    _keep(tmp_path / "two", experiment, [_row(20)]).finish(exit_code=0)
+    assert [row["env_steps"] for row in _history(_inspect(_offline(tmp_path / "two")))] == [20]
+
+
 class _Recorder:
     def __init__(self, fails: bool = False, resumed: bool = False) -> None:
         self.fails, self.resumed = fails, resumed

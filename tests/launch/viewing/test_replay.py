@@ -266,7 +266,7 @@ def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):
     assert 3e6 < len(text.encode()) < 5e6
 
 
-def test_a_position_shows_its_table_of_an_endgame(last_json):
+def test_a_position_shows_its_table_of_an_endgame(last_json, monkeypatch):
     assert main(["endgame", "LLLL/LL../..../....", "--target", "8", "--out", "line.endgame"]) == 0
     search = ["--plies", "1", "search.endgames=[line.endgame]"]
     data = replay("heuristic", "--games", "3", "--seed", "1", *search)
@@ -279,6 +279,11 @@ def test_a_position_shows_its_table_of_an_endgame(last_json):
     assert own["tables"] == [truth["table"]]
     shown = own["probability"].reshape(-1, 4)[places[0]].tolist()
     assert shown == [truth["probabilities"].get(name, -1) for name in NAMES]
+    monkeypatch.setattr(replay_module, "MOST_SHOWN", 1)
+    data = replay("heuristic", "--games", "3", "--seed", "1", "--game", "2", *search)
+    (game,) = data["games"]
+    own = data["views"]["own"]
+    assert (len(own["table"]), len(own["probability"])) == (game["moves"] + 1, 4 * (game["moves"] + 1))
 
 
 def page_of(game: Game, own: View, judge: View | None = None) -> str:
@@ -382,6 +387,12 @@ def test_a_game_without_moves_and_one_that_stops():
 def test_a_mistake_gives_one_line(files: Path, mistake, words: str, message: str):
     assert message in mistake("replay", *words.format(f=files).split())
     assert not list(Path().rglob("*.html"))
+
+
+def test_a_mistyped_game_is_refused_before_games_are_played(mistake, monkeypatch):
+    monkeypatch.setattr(replay_module, "play_games", None)
+    for game in ("bset", "0"):
+        assert f"--game is {game}; give 1 to 2" in mistake(f"replay heuristic --board 2x2 --games 2 --game {game}")
 
 
 def test_ctrl_c_keeps_nothing_and_says_so(files: Path, capsys, monkeypatch):

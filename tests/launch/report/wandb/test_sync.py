@@ -4,7 +4,10 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import wandb
+
 from launch.cli import main
+from launch.experiment.metrics import Row
 from launch.experiment.metrics_file import METRICS_FILE, MetricsFile, read_metrics
 from launch.locks import take_lock
 from launch.report.wandb.folder import summary_of, timed_rows
@@ -89,6 +92,21 @@ def test_runs_in_training_and_damaged_ones_are_left_alone(runs: Path, wandb_serv
     assert "warning: runs/toy1 is left out: runs/toy1/metrics.jsonl, line" in capsys.readouterr().err
     assert list(wandb_server.rows) == [_id(runs / "toy2")]
     assert wandb_server.env_steps(_id(runs / "toy2")) == _env_steps(runs / "toy2")
+
+
+def test_a_failed_upload_leaves_the_next_run_its_own_rows(runs: Path, wandb_server, monkeypatch, capsys):
+    def fail_for_one(folder: Path, row: Row) -> Row:
+        if folder.name == "toy1":
+            raise OSError("no space")
+        return row
+
+    monkeypatch.setattr("launch.report.wandb.sync.with_media", fail_for_one)
+    assert main(["wandb", "sync"]) == 0
+    assert "warning: runs/toy1 is left out: wandb cannot upload it (no space)" in capsys.readouterr().err
+    assert wandb_server.env_steps(_id(runs / "toy1")) == []
+    assert wandb_server.env_steps(_id(runs / "toy2")) == _env_steps(runs / "toy2")
+    assert main(["wandb", "sync", "runs/toy1"]) == 2
+    assert wandb.run is None
 
 
 def test_a_damaged_mark_of_an_upload_is_no_mark(runs: Path, wandb_server, capsys):
