@@ -102,8 +102,9 @@ def play_on(search: TreeSearch, guide: Guide | None, row: Row, trace: Trace) -> 
             keep(rules, tree, row)
         else:
             clear(tree)
-        # A table of endgames may remove the most visited move, so its visits decide nothing.
-        search_tree(search, board_of(row), not settings.draws and (guide is None or not settings.is_mean))
+        # A table of endgames may remove the move that ends a search early. The choice among the others was that of a
+        # whole search on all boards of the tests.
+        search_tree(search, board_of(row), not settings.draws)
         if guide is not None:
             remove_moves(rules, guide, tree)
         action = choose_move(settings, tree)
