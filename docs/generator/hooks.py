@@ -43,7 +43,7 @@ def _page_to_play() -> str:
     """Return the page of `muzero2048 serve --export` with the network of the package."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, PLAY)
-        export([], file)
+        export([], Path("runs"), file)
         return file.read_text(encoding="utf-8")
 
 

@@ -20,7 +20,7 @@ from launch.commands.parser import (
 )
 from launch.errors import UserError
 from launch.evaluation.search_options import SEARCHES
-from launch.trained import DEFAULT, PACKAGED, packaged
+from launch.trained import DEFAULT, PACKAGED
 
 if TYPE_CHECKING:
     from launch.evaluation.against import AgainstOptions
@@ -192,28 +192,19 @@ def _add_serve(commands: Parser) -> None:
 
 
 def _run_serve(arguments: argparse.Namespace) -> None:
+    runs_folder = arguments.runs_folder or RUNS_FOLDER
     if arguments.export is not None:
-        return _export(arguments)
+        from launch.viewing.export.export import export
+
+        if options := given(arguments, ("host", "port")):
+            raise UserError(f"--export writes a file and starts no server; leave out {options[0]}")
+        if (folder := arguments.runs_folder) and not arguments.runs:
+            raise UserError(f"--export writes the page of one run; give a RUN of --runs-folder {folder}")
+        return export(arguments.runs, runs_folder, arguments.export)
     from launch.viewing.serve.server import serve
 
     port = PORT if arguments.port is None else arguments.port
-    return serve(arguments.runs, arguments.runs_folder or RUNS_FOLDER, arguments.host or HOST, port)
-
-
-def _export(arguments: argparse.Namespace) -> None:
-    """Write the page of a network; its run is found as `serve` finds it."""
-    from launch.evaluation.loading import UNTRAINED
-    from launch.jobs.run_states import find_runs
-    from launch.viewing.export.export import export
-
-    runs = arguments.runs
-    if options := given(arguments, ("host", "port")):
-        raise UserError(f"--export writes a file and starts no server; leave out {options[0]}")
-    if arguments.runs_folder and not runs:
-        raise UserError(f"--export writes the page of one run; give a RUN of --runs-folder {arguments.runs_folder}")
-    if len(runs) == 1 and not (runs[0] in UNTRAINED or packaged(runs[0])):
-        runs = list(map(str, find_runs(runs, arguments.runs_folder or RUNS_FOLDER)))
-    export(runs, arguments.export)
+    return serve(arguments.runs, runs_folder, arguments.host or HOST, port)
 
 
 def _add_play(commands: Parser) -> None:

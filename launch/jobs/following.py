@@ -77,13 +77,12 @@ def logs(name: str, runs_folder: Path, follow: bool) -> int:
         raise UserError(f"{name} is a group of {len(folders)} runs without {file}; give one of them: {names}")
     with file.open(encoding="utf-8", errors="replace") as stream:
         while True:
-            queue = {} if not follow or any(_is_busy(folder, {}) for folder in folders) else read_queue()
-            is_ended = not follow or not any(_is_busy(folder, queue) for folder in folders)
+            pause = _pause(folders) if follow else None
             sys.stdout.write(stream.read())
             sys.stdout.flush()
-            if is_ended:
+            if pause is None:
                 return 0
-            time.sleep(QUEUE_SECONDS if queue else FOLLOW_SECONDS)
+            time.sleep(pause)
 
 
 def stop(names: Sequence[str], runs_folder: Path) -> int:
@@ -118,6 +117,14 @@ def stop(names: Sequence[str], runs_folder: Path) -> int:
     return 1 if left else 0
 
 
+def _pause(folders: Sequence[Path]) -> float | None:
+    """Return the seconds until one of these runs may have printed more; None: nothing trains them or will do so."""
+    if any(_is_busy(folder, {}) for folder in folders):
+        return FOLLOW_SECONDS
+    queue = read_queue()
+    return QUEUE_SECONDS if any(_queued(folder, queue) for folder in folders) else None
+
+
 def _is_busy(folder: Path, queue: Mapping[Path, QueuedTask]) -> bool:
     is_done_now = is_locked(folder) or bool(locked_logs(folder / FOLDER))
     return is_done_now or bool(queue_files(folder)) or bool(_queued(folder, queue))
@@ -136,13 +143,15 @@ def _signal(folder: Path) -> list[str]:
             pids.append(pid)
         elif locks.is_locked(log):
             elsewhere.append(f"{log} is played on another machine: stop it there")
-    process = read_process(folder)
     if pid := locks.lock_owner(folder / LOCK_FILE):  # process.json may still be that of the process before
         pids.append(pid)
-    elif is_locked(folder) and process and not process.ended and process.host != socket.gethostname():
-        elsewhere.append(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
     elif is_locked(folder):
-        elsewhere.append(f"{folder} is trained by a process that is not seen on this machine: stop it where it runs")
+        process = read_process(folder)
+        if process and not process.ended and process.host != socket.gethostname():
+            elsewhere.append(f"{folder} is trained by process {process.pid} on {process.host}: stop it there")
+        else:
+            unseen = "a process that is not seen on this machine"
+            elsewhere.append(f"{folder} is trained by {unseen}: stop it where it runs")
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.kill(pid, signal.SIGTERM)

@@ -47,8 +47,8 @@ class Run(NamedTuple):
     @property
     def board(self) -> str:
         """Board of its learner, such as 4x4; "" if the config has none."""
-        shape = {key: self.config.get(f"{self.learner}.{key}") for key in ("rows", "columns", "game")}
-        return board_name(**{key: value for key, value in shape.items() if value}) if shape["rows"] else ""
+        rows, columns = (self.config.get(f"{self.learner}.{key}") or 0 for key in ("rows", "columns"))
+        return board_name(rows, columns, self.game) if rows else ""
 
 
 def read_config(folder: Path) -> dict[str, Any]:

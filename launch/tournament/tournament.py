@@ -141,7 +141,8 @@ def limits_of(command: Sequence[str], limits: Limits) -> Limits:
 
 def is_own(command: Sequence[str]) -> bool:
     """Return whether a command is that of a player of this project."""
-    return tuple(command[: len(_arena())]) == _arena()
+    words = _arena()
+    return tuple(command[: len(words)]) == words
 
 
 def _arena() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -22,6 +23,7 @@ from launch.report.runs import X_AXES
 from launch.tables import Column, entry, fields, html_head, html_rows, html_table, markup, render
 
 Cell = tuple[int | float | str, str]  # the value to sort by, and the HTML
+T = TypeVar("T", Standing, Cost)
 
 
 def group_table(groups: Sequence[Group], out: Path) -> str:
@@ -122,14 +124,12 @@ def standing_table(curves: Sequence[Curve], standings: Sequence[Standing]) -> st
         html = markup(f"{score.value:,.0f}", f"{score.low:,.0f} to {score.high:,.0f}")
         return score.value, f"<b>{html}</b>" if standing.scores[0][0] == label else html
 
-    tables = []
-    for number, board in enumerate(dict.fromkeys(standing.board for standing in standings)):
-        here = [standing for standing in standings if standing.board == board]
+    def of_board(name: str, here: list[Standing]) -> str:
         names = ["mean score", *(f"after {_place(standing)}" for standing in here)]
-        labels = [curve.label for curve in curves if curve.board == board]
-        rows = {label: [cell(standing, label) for standing in here] for label in labels}
-        tables.append(_cell_table(f"standings{number or ''}", names, rows))
-    return "\n".join(tables)
+        labels = [curve.label for curve in curves if curve.board == here[0].board]
+        return _cell_table(name, names, {label: [cell(standing, label) for standing in here] for label in labels})
+
+    return _tables_by_board("standings", standings, of_board)
 
 
 def _place(standing: Standing) -> str:
@@ -140,17 +140,23 @@ def _place(standing: Standing) -> str:
 
 def cost_table(costs: Sequence[Cost]) -> str:
     """Return a table of what each score cost for each board: a row for each curve, a column for each score."""
-    tables = []
-    for number, board in enumerate(dict.fromkeys(cost.board for cost in costs)):
-        here = [cost for cost in costs if cost.board == board]
+
+    def of_board(name: str, here: list[Cost]) -> str:
         levels = sorted({cost.level for cost in here})
         rows: dict[str, list[Cell]] = {cost.label: [(np.inf, "")] * len(levels) for cost in here}
         for cost in here:
             moves, games, hours = (cost.spent[axis] for axis in X_AXES)
             rest = f"{short_number(games)} games, {duration(hours)}"
             rows[cost.label][levels.index(cost.level)] = moves, markup(f"{short_number(moves)} moves", rest)
-        names = ["first reached", *(f"{level:,.0f} points" for level in levels)]
-        tables.append(_cell_table(f"costs{number or ''}", names, rows))
+        return _cell_table(name, ["first reached", *(f"{level:,.0f} points" for level in levels)], rows)
+
+    return _tables_by_board("costs", costs, of_board)
+
+
+def _tables_by_board(name: str, values: Sequence[T], table: Callable[[str, list[T]], str]) -> str:
+    """Return a table of the values of each board; the names of the second and later ones end with a number."""
+    boards = enumerate(dict.fromkeys(value.board for value in values))
+    tables = [table(f"{name}{n or ''}", [value for value in values if value.board == board]) for n, board in boards]
     return "\n".join(tables)
 
 

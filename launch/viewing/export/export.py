@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from launch.errors import UserError
-from launch.evaluation.loading import find_player
+from launch.evaluation.loading import UNTRAINED, find_player
 from launch.evaluation.search_options import SearchOptions
+from launch.jobs.run_states import find_runs
 from launch.trained import DEFAULT, PAGE_SCORE, packaged
 from launch.viewing import one_file
 from launch.viewing.export.page import render
@@ -20,11 +21,11 @@ MOST_BYTES = 32_000_000  # of the page; browsers on phones load more, but slowly
 ROOM = 100_000  # bytes of the page without its weights, at most
 
 
-def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> None:
+def export(runs: Sequence[str], runs_folder: Path, out: Path, score_line: str | None = None) -> None:
     """Write the page of the network of a run or checkpoint, and print where it is.
 
     Args:
-        runs: one run or checkpoint, as `find_player` takes it; none: the network of the package.
+        runs: one run, checkpoint or group of one run, as `serve` finds it; none: the network of the package.
         out: the page.
         score_line: what this network scores in the page, in words, shown as it is; None: that of a network of the
             package, or nothing.
@@ -32,6 +33,8 @@ def export(runs: Sequence[str], out: Path, score_line: str | None = None) -> Non
     Raises:
         UserError: the page does not play this player, would be too large, or cannot be written.
     """
+    if len(runs) == 1 and not (runs[0] in UNTRAINED or packaged(runs[0])):
+        runs = list(map(str, find_runs(runs, runs_folder)))
     path, *others = runs or [DEFAULT]
     if others:
         raise UserError(f"{OPTION} writes the page of one player, not of {len(runs)}; give one RUN")

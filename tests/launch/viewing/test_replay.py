@@ -22,10 +22,10 @@ from launch.evaluation.records.record import parse_record
 from launch.evaluation.records.regret import load_solution, regret_of
 from launch.viewing.replay import replay as replay_module
 from launch.viewing.replay.games import choose_game, shown_games
-from launch.viewing.replay.page import DTYPES, ReplayContent, pack, render
+from launch.viewing.replay.page import ReplayContent, pack, render
 from launch.viewing.replay.summary import Bin, LastMove, calibrate, last_moves
+from tests.launch.viewing.replayed_page import DATA, boards_of_page, lines_of, replay, unpacked
 
-DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.S)
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'"
 
 
@@ -38,32 +38,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         words = ["evaluate", "greedy", "--board", board, "--games", "12", "--seed", "5"]
         assert main([*words, "--records", str(folder / f"{board}.txt")]) == 0
     return folder
-
-
-def data_of(page: Path) -> dict[str, Any]:
-    """Return the data of a page with its arrays unpacked."""
-    return _unpacked(json.loads(DATA.search(page.read_text(encoding="utf-8"))[1]))
-
-
-def _unpacked(value: Any) -> Any:
-    if isinstance(value, dict) and value.keys() == {"type", "data"}:
-        return np.frombuffer(base64.b64decode(value["data"]), DTYPES[value["type"]])
-    return {key: _unpacked(inner) for key, inner in value.items()} if isinstance(value, dict) else value
-
-
-def replay(path: Path | str, *words: str) -> dict[str, Any]:
-    """Return the data of the page that the command writes."""
-    assert main(["replay", str(path), *words]) == 0
-    return data_of(Path("replay.html"))
-
-
-def lines_of(file: Path) -> list[str]:
-    """Return the records of a file, without its header."""
-    return file.read_text().splitlines()[1:]
-
-
-def boards_of_page(data: dict[str, Any]) -> np.ndarray:
-    return data["arrays"]["cells"].reshape(-1, data["rows"], data["columns"])
 
 
 # What is on the page
@@ -250,7 +224,7 @@ def test_the_choice_of_games():
 def test_an_array_is_stored_exactly_and_small(values: list[float], kind: str):
     packed = pack(np.array(values))
     assert packed["type"] == kind
-    assert np.array_equal(_unpacked(packed).tolist(), values, equal_nan=True)
+    assert np.array_equal(unpacked(packed).tolist(), values, equal_nan=True)
 
 
 def test_a_page_of_20_000_moves_has_less_than_5_mb(rng: np.random.Generator):

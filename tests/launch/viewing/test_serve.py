@@ -7,7 +7,6 @@ import math
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,10 +20,7 @@ import pytest
 from reference import rules
 
 from launch.evaluation.boards.analyse import NAMES
-from launch.evaluation.search_options import SEARCHES
-from launch.trained import PACKAGED
 from launch.viewing import BOARD_SCRIPT, CONTROLS, agents
-from launch.viewing.catalogue import Catalogue
 from launch.viewing.game import make_move
 from launch.viewing.serve import connections
 from launch.viewing.serve.guard import is_loopback
@@ -128,32 +124,6 @@ def test_other_games_are_played_on_boards_of_their_names(client: Client):
     assert client.post("/api/position", **position)["next"] == opening["next"]
     wrong = client.post("/api/position", **(position | {"position": opening["position"].partition("+")[0] + "+9"}))
     assert "the hint is 9; threes has hints from 1 to 4" in wrong["error"]
-
-
-def test_the_players_are_the_runs_and_those_without_training(client: Client):
-    listing = json.loads(client.send("GET", "/api/agents")[2])
-    boards = {"tiny": "2x3", "heuristic": None, "random": None, "greedy": None} | dict.fromkeys(PACKAGED, "4x4")
-    assert {agent["id"]: agent["board"] for agent in listing["agents"]} == boards
-    assert [search["name"] for search in listing["agents"][0]["searches"]] == [*SEARCHES]
-    over = client.post("/api/ask", **START | {"agent": "random", "position": "2 4 2 / 4 2 4"}, count=5)
-    assert [step["advice"]["action"] for step in over["steps"]] == [None]
-
-
-def test_the_run_with_the_highest_score_is_selected(runs: Path, tmp_path: Path):
-    report = {"env_steps": 1, "games": 1, "updates": 1, "wall_hours": 1}
-    evaluation = report | {"eval/score_low": 1, "eval/score_high": 999, "eval/games": 10}
-    rows = {
-        "a": [], "b": [evaluation | {"eval/score_mean": 90}], "c": [evaluation | {"eval/score_mean": 900}, report],
-        "d": [{}], "e": [5],
-    }  # fmt: skip
-    for name, values in rows.items():
-        shutil.copytree(runs / "tiny", tmp_path / name)
-        (tmp_path / name / "metrics.jsonl").write_text("".join(f"{json.dumps(value)}\n" for value in values))
-    shutil.copytree(runs / "tiny", tmp_path / "f")
-    (tmp_path / "f" / "metrics.jsonl").write_text("{\n")
-    agents = Catalogue([], tmp_path).listing()["agents"]
-    assert [agent["id"] for agent in agents[:6]] == ["c", "b", "a", "d", "e", "f"]
-    assert [agent["id"] for agent in Catalogue(["b", "c"], tmp_path).listing()["agents"][:2]] == ["b", "c"]
 
 
 POST = {"method": "POST", "path": "/api/new", "headers": JSON, "body": b'{"board": "2x3", "seed": 1}'}
