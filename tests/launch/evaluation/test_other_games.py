@@ -18,7 +18,7 @@ from launch.viewing.game import describe, make_move, open_game
 from ntuple.core.games.event_codes import event_code, event_text
 from ntuple.core.games.known import GAMES
 from tests.launch.evaluation.records.test_records_of_games import placed
-from tests.launch.viewing.test_replay import data_of
+from tests.launch.viewing.replayed_page import data_of
 
 CONFIG = """
 learner: ntuple
