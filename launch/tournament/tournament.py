@@ -2,7 +2,7 @@
 
 The folder of a tournament has
 
-    games.jsonl      a header, then a game a line, written when it ends
+    games.jsonl      a header, then a game a line, written when it ends (launch/line_log.py)
     records.txt      the games in the notation of `judge`, written at the end
     tournament.html  the table and all games, written at the end
 
@@ -10,12 +10,11 @@ so a tournament that was stopped or killed goes on with the same command and pla
 """
 
 import itertools
-import json
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
@@ -23,7 +22,7 @@ from launch.evaluation.loading import is_player
 from launch.evaluation.seeds import check_seed
 from launch.experiment.machine_info import own_program
 from launch.files import write_text
-from launch.locks import take_lock
+from launch.line_log import LineLog
 from launch.progress import progress_line
 from launch.signals import STOPPED, StopSignals
 from launch.tournament import page, processes
@@ -33,7 +32,7 @@ from launch.tournament.standings import standings, table_text
 from ntuple.core.games.known import board_name
 from ntuple.game.any_game import make_game_rules
 
-FORMAT = "muzero2048 tournament 1"
+FORMAT = "muzero2048 tournament 2"
 GAMES, RECORDS, PAGE = "games.jsonl", "records.txt", "tournament.html"
 
 
@@ -63,12 +62,12 @@ def run_tournament(request: Request) -> int:
     wanted = dict.fromkeys(schedule(list(commands), request.games, request.rounds))
     doing = "no game to play"
     with (
-        _open(request.out, header) as file,
+        _open(request.out, header) as log,
         StopSignals("stopping", "the finished games are kept, and the same command goes on") as stop,
         programs_of(commands, {name: limits_of(commands[name], request.limits) for name in commands}) as programs,
         progress_line("tournament", lambda: doing),
     ):
-        matches = _read(file, request.out)
+        matches = _read(log)
         played = {(match.player, match.adversary, match.opening) for match in matches}
         missing = [pair for pair in wanted if pair not in played]
         for name in sorted({name for player, adversary, _ in missing for name in (player, adversary)}):
@@ -82,8 +81,7 @@ def run_tournament(request: Request) -> int:
             doing = f"game {number + 1:,} of {len(missing):,}: {player} against {adversary}"
             sides = programs[player], programs[adversary]
             match = play_match(*sides, game, rules, request.seed, opening, request.limits)
-            file.write(json.dumps(match._asdict()) + "\n")
-            file.flush()
+            log.add(match._asdict())
             matches.append(match)
     matches = [match for match in matches if (match.player, match.adversary, match.opening) in wanted]
     table = standings(list(commands), matches)
@@ -158,40 +156,16 @@ def _start(program: Program, limits: Limits) -> None:
         raise UserError(f"{program.name}: {error.detail.removeprefix('error: ') or error}") from error
 
 
-def _open(out: Path, header: dict[str, Any]) -> IO[str]:
-    """Open the file of games and lock it; UserError if it is of another tournament, or in use."""
-    path = out / GAMES
+def _open(out: Path, header: dict[str, Any]) -> LineLog:
     try:
         out.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+", encoding="utf-8")
-        take_lock(file)
-    except BlockingIOError as error:
-        raise UserError(f"{path} is in use: another process plays this tournament") from error
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; name another --out") from error
-    file.seek(0)
-    first = file.readline()
-    if not first:
-        file.write(json.dumps(header) + "\n")
-        file.flush()
-    elif first.rstrip("\n") != json.dumps(header):
-        file.close()
-        raise UserError(f"{path} is of a tournament with other players, board or seed; name another --out")
-    return file
+        raise UserError(f"cannot make {out}: {error.strerror}; name another --out") from error
+    return LineLog(out / GAMES, header)
 
 
-def _read(file: IO[str], out: Path) -> list[Match]:
-    """Return the games of the file; an incomplete last line, which a killed process left, is removed."""
-    file.seek(0)
-    lines = file.read().splitlines(keepends=True)
-    matches, kept = [], len(lines[0].encode())
-    for number, line in enumerate(lines[1:], start=2):
-        try:
-            matches.append(Match(**json.loads(line)))
-            kept += len(line.encode())
-        except (ValueError, TypeError) as error:
-            if number < len(lines) or line.endswith("\n"):
-                raise UserError(f"{out / GAMES}, line {number}: no game; delete the line") from error
-    file.truncate(kept)
-    file.seek(0, 2)
-    return matches
+def _read(log: LineLog) -> list[Match]:
+    try:
+        return [Match(**entry) for entry in log.entries]
+    except TypeError as error:
+        raise log.damaged() from error

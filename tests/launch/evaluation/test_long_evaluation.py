@@ -118,7 +118,7 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
         game = json.loads(line)
         judged = reference.judge(game["record"], 2, 2)
         assert (judged.score, judged.is_over) == (game["score"], True)
-    with pytest.raises(UserError, match="holds games of another evaluation"):
+    with pytest.raises(UserError, match="its games differ in search_config; move it away"):
         GameLog(path, {"search_config": {"plies": 3, "limits": ((6, 2),)}})
     whole = path.read_text()
     score = scores[0][2]
@@ -175,7 +175,7 @@ def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     with GameLog(path, {}) as log:
-        monkeypatch.setattr("launch.evaluation.records.game_log.os.fsync", full)
+        monkeypatch.setattr("launch.line_log.os.fsync", full)
         with pytest.raises(UserError, match="No space left on device; the games before this one are kept"):
             play_missing(play_randomly, log, 5, 1)
 

@@ -230,13 +230,13 @@ def test_a_killed_tournament_goes_on(
         (["ntuple", "--board", "3x3"], "ntuple: ntuple plays on 4x4, not on 3x3; give another --board"),
         (
             ["greedy", "--out", "old"],
-            "old/games.jsonl is of a tournament with other players, board or seed; name another",
+            "old/games.jsonl: its games differ in seed, players; move it away",
         ),
     ],
 )
 def test_what_is_no_tournament(mistake, words: list[str], line: str) -> None:
     Path("old").mkdir()
-    Path("old/games.jsonl").write_text("{}\n")
+    Path("old/games.jsonl").write_text('{"format": "muzero2048 tournament 2", "board": "4x4", "seed": 7}\n')
     Path("launch.py").write_text("raise SystemExit('mine')")  # no player runs it
     assert mistake("tournament random", *words).startswith(line)
 

@@ -1,0 +1,114 @@
+"""A file of JSON lines that grows: a header, then entries, each with the checksum of the rest of its line.
+
+    {"format": ..., ...}                 the header: what the entries belong to
+    {...: ..., ..., "crc32": ...}        an entry
+
+An entry is on the disk when `add` returns, so what a killed process had added is there when the file is opened again.
+If a crash left an incomplete last line, this line is removed.
+"""
+
+import contextlib
+import json
+import os
+import zlib
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from launch.errors import UserError
+from launch.files import in_json
+from launch.locks import take_lock
+
+CHECKSUM = "crc32"  # key of the checksum of a line's other values
+
+
+class LineLog(AbstractContextManager["LineLog"]):
+    """The log of the games of one evaluation or tournament; this process locks it until `close`."""
+
+    def __init__(self, path: Path, header: dict[str, Any], *, writes: bool = True, locks: bool = True) -> None:
+        """Open the log and read its entries; one that does not write must be there.
+
+        Raises:
+            UserError: the log has another header, is damaged or in use, or cannot be opened.
+        """
+        self.path = path
+        self.entries: list[dict[str, Any]] = []  # without checksums
+        try:
+            self._file: BinaryIO = path.open("a+b")
+        except OSError as error:
+            raise UserError(_cannot_use(path, error)) from error
+        try:
+            if locks:
+                take_lock(self._file)
+            self._file.seek(0)
+            length = self._read(self._file.read(), in_json(header))
+            if writes:
+                self._file.truncate(length)
+                if length == 0:
+                    self._write(header)
+        except BlockingIOError as error:
+            self.close()
+            raise UserError(f"{path}: another process is playing these games; let it end") from error
+        except OSError as error:
+            self.close()
+            raise UserError(_cannot_use(path, error)) from error
+        except UserError:
+            self.close()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file, which ends the lock."""
+        with contextlib.suppress(OSError):  # of the text of a failed write, whose error is told
+            self._file.close()
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Add an entry, and write it to the disk (fsync) before returning; UserError if that fails."""
+        try:
+            self._write(entry | {CHECKSUM: _checksum(entry)})
+        except OSError as error:
+            raise UserError(
+                f"cannot write {self.path}: {error.strerror}; the games before this one are kept"
+            ) from error
+        self.entries.append(entry)
+
+    def _read(self, text: bytes, header: dict[str, Any]) -> int:
+        """Read the entries of a file's text; return the length of its whole lines."""
+        length = text.rfind(b"\n") + 1
+        try:
+            first, *lines = [json.loads(line) for line in text[:length].splitlines()] or [header]
+            if first["format"] != header["format"]:
+                raise UserError(f"{self.path}: saved by another version; move it away to play all its games again")
+            if other := [key for key in header | first if header.get(key) != first.get(key)]:
+                raise UserError(f"{self.path}: its games differ in {', '.join(other)}; move it away")
+            self.entries = [_checked(line) for line in lines]
+        except (ValueError, TypeError, KeyError) as error:
+            raise self.damaged() from error
+        return length
+
+    def damaged(self) -> UserError:
+        """Return the error that says that an entry cannot be read."""
+        return UserError(f"{self.path}: damaged; move it away to play all its games again")
+
+    def _write(self, value: dict[str, Any]) -> None:
+        self._file.write(json.dumps(value).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def _cannot_use(path: Path, error: OSError) -> str:
+    return f"cannot use {path}: {error.strerror}; make it writable"
+
+
+def _checksum(line: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(line).encode())
+
+
+def _checked(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line without its checksum; raise ValueError if the checksum is wrong."""
+    checksum = line.pop(CHECKSUM)
+    if checksum != _checksum(line):
+        raise ValueError("a game was changed after it was kept")
+    return line
