@@ -2,7 +2,7 @@
 
 The folder of a tournament has
 
-    games.jsonl      a header, then a game a line, written when it ends (launch/line_log.py)
+    games.jsonl      a header, then a game a line, written when it ends (launch/evaluation/records/line_log.py)
     records.txt      the games in the notation of `judge`, written at the end
     tournament.html  the table and all games, written at the end
 
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.loading import is_player
+from launch.evaluation.records.line_log import LineLog
 from launch.evaluation.seeds import check_seed
 from launch.experiment.machine_info import own_program
 from launch.files import write_text
-from launch.line_log import LineLog
 from launch.progress import progress_line
 from launch.signals import STOPPED, StopSignals
 from launch.tournament import page, processes
@@ -67,7 +67,7 @@ def run_tournament(request: Request) -> int:
         programs_of(commands, {name: limits_of(commands[name], request.limits) for name in commands}) as programs,
         progress_line("tournament", lambda: doing),
     ):
-        matches = _read(log)
+        matches = log.read(Match)
         played = {(match.player, match.adversary, match.opening) for match in matches}
         missing = [pair for pair in wanted if pair not in played]
         for name in sorted({name for player, adversary, _ in missing for name in (player, adversary)}):
@@ -162,10 +162,3 @@ def _open(out: Path, header: dict[str, Any]) -> LineLog:
     except OSError as error:
         raise UserError(f"cannot make {out}: {error.strerror}; name another --out") from error
     return LineLog(out / GAMES, header)
-
-
-def _read(log: LineLog) -> list[Match]:
-    try:
-        return [Match(**entry) for entry in log.entries]
-    except TypeError as error:
-        raise log.damaged() from error

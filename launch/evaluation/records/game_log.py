@@ -1,4 +1,4 @@
-"""The game log: each finished game of an evaluation is written to a file at once (launch/line_log.py).
+"""The game log: each finished game of an evaluation is written to a file at once (line_log.py).
 
 A stopped evaluation loses no finished game and plays none of them again. The header has the board, the search, the seed
 and so on; an entry is a `LoggedGame`, with the record of the game (launch/evaluation/records/record.py). The log is
@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from launch.evaluation.parts import WHOLE, Part, files_of
+from launch.evaluation.records.line_log import LineLog
 from launch.evaluation.records.record import record_of, write_record
-from launch.line_log import LineLog
 from ntuple import Games, PlayedGame
 from ntuple.core.games.definition import Game
 from ntuple.core.games.game_2048 import GAME_2048
@@ -57,10 +57,10 @@ class GameLog(AbstractContextManager["GameLog"]):
             return
         header = {"format": FORMAT, **header}
         with contextlib.ExitStack() as files:
-            for other in filter(Path.exists, sorted(files_of(path) - {self.path})):
-                self._read(files.enter_context(LineLog(other, header, writes=False, locks=part == WHOLE)))
+            others = filter(Path.exists, sorted(files_of(path) - {self.path}))
+            logs = [files.enter_context(LineLog(other, header, writes=False, locks=part == WHOLE)) for other in others]
             self._log = files.enter_context(LineLog(self.path, header))
-            self._read(self._log)
+            self.games = {game.number: game for log in [*logs, self._log] for game in log.read(LoggedGame)}
             self._files = files.pop_all()  # if the log is refused, they are closed here
 
     def __exit__(self, *_: object) -> None:
@@ -69,12 +69,6 @@ class GameLog(AbstractContextManager["GameLog"]):
     def close(self) -> None:
         """Close the files, which ends the lock."""
         self._files.close()
-
-    def _read(self, log: LineLog) -> None:
-        try:
-            self.games |= {entry["number"]: LoggedGame(**entry) for entry in log.entries}
-        except (TypeError, KeyError) as error:
-            raise log.damaged() from error
 
     @property
     def goals(self) -> tuple[int, ...]:

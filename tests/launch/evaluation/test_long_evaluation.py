@@ -175,7 +175,7 @@ def test_a_disk_that_is_full_ends_with_one_line(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     with GameLog(path, {}) as log:
-        monkeypatch.setattr("launch.line_log.os.fsync", full)
+        monkeypatch.setattr("launch.evaluation.records.line_log.os.fsync", full)
         with pytest.raises(UserError, match="No space left on device; the games before this one are kept"):
             play_missing(play_randomly, log, 5, 1)
 

@@ -11,15 +11,17 @@ import contextlib
 import json
 import os
 import zlib
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from launch.errors import UserError
 from launch.files import in_json
 from launch.locks import take_lock
 
 CHECKSUM = "crc32"  # key of the checksum of a line's other values
+T = TypeVar("T")
 
 
 class LineLog(AbstractContextManager["LineLog"]):
@@ -32,29 +34,24 @@ class LineLog(AbstractContextManager["LineLog"]):
             UserError: the log has another header, is damaged or in use, or cannot be opened.
         """
         self.path = path
-        self.entries: list[dict[str, Any]] = []  # without checksums
-        try:
-            self._file: BinaryIO = path.open("a+b")
-        except OSError as error:
-            raise UserError(_cannot_use(path, error)) from error
-        try:
-            if locks:
-                take_lock(self._file)
-            self._file.seek(0)
-            length = self._read(self._file.read(), in_json(header))
-            if writes:
-                self._file.truncate(length)
-                if length == 0:
-                    self._write(header)
-        except BlockingIOError as error:
-            self.close()
-            raise UserError(f"{path}: another process is playing these games; let it end") from error
-        except OSError as error:
-            self.close()
-            raise UserError(_cannot_use(path, error)) from error
-        except UserError:
-            self.close()
-            raise
+        self._entries: list[dict[str, Any]] = []  # that were there, without checksums
+        with contextlib.ExitStack() as refused:
+            try:
+                self._file: BinaryIO = path.open("a+b")
+                refused.callback(self.close)
+                if locks:
+                    take_lock(self._file)
+                self._file.seek(0)
+                length = self._read_lines(self._file.read(), in_json(header))
+                if writes:
+                    self._file.truncate(length)
+                    if length == 0:
+                        self._write(header)
+            except BlockingIOError as error:
+                raise UserError(f"{path}: another process is playing these games; let it end") from error
+            except OSError as error:
+                raise UserError(f"cannot use {path}: {error.strerror}; make it writable") from error
+            refused.pop_all()  # it is not refused, and stays open
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -64,6 +61,13 @@ class LineLog(AbstractContextManager["LineLog"]):
         with contextlib.suppress(OSError):  # of the text of a failed write, whose error is told
             self._file.close()
 
+    def read(self, kind: Callable[..., T]) -> list[T]:
+        """Return the entries that were there when the log was opened; `kind` takes their keys. UserError: damaged."""
+        try:
+            return [kind(**entry) for entry in self._entries]
+        except TypeError as error:
+            raise self._damaged() from error
+
     def add(self, entry: dict[str, Any]) -> None:
         """Add an entry, and write it to the disk (fsync) before returning; UserError if that fails."""
         try:
@@ -72,9 +76,8 @@ class LineLog(AbstractContextManager["LineLog"]):
             raise UserError(
                 f"cannot write {self.path}: {error.strerror}; the games before this one are kept"
             ) from error
-        self.entries.append(entry)
 
-    def _read(self, text: bytes, header: dict[str, Any]) -> int:
+    def _read_lines(self, text: bytes, header: dict[str, Any]) -> int:
         """Read the entries of a file's text; return the length of its whole lines."""
         length = text.rfind(b"\n") + 1
         try:
@@ -83,23 +86,18 @@ class LineLog(AbstractContextManager["LineLog"]):
                 raise UserError(f"{self.path}: saved by another version; move it away to play all its games again")
             if other := [key for key in header | first if header.get(key) != first.get(key)]:
                 raise UserError(f"{self.path}: its games differ in {', '.join(other)}; move it away")
-            self.entries = [_checked(line) for line in lines]
+            self._entries = [_checked(line) for line in lines]
         except (ValueError, TypeError, KeyError) as error:
-            raise self.damaged() from error
+            raise self._damaged() from error
         return length
 
-    def damaged(self) -> UserError:
-        """Return the error that says that an entry cannot be read."""
+    def _damaged(self) -> UserError:
         return UserError(f"{self.path}: damaged; move it away to play all its games again")
 
     def _write(self, value: dict[str, Any]) -> None:
         self._file.write(json.dumps(value).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
-
-
-def _cannot_use(path: Path, error: OSError) -> str:
-    return f"cannot use {path}: {error.strerror}; make it writable"
 
 
 def _checksum(line: dict[str, Any]) -> int:
