@@ -104,9 +104,8 @@ def _checksum(line: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(line).encode())
 
 
-def _checked(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line without its checksum; raise ValueError if the checksum is wrong."""
-    checksum = line.pop(CHECKSUM)
-    if checksum != _checksum(line):
-        raise ValueError("a game was changed after it was kept")
+def _checked(line: Any) -> dict[str, Any]:
+    """Return an entry without its checksum; raise ValueError if the line is no entry, or was changed."""
+    if not isinstance(line, dict) or line.pop(CHECKSUM, None) != _checksum(line):
+        raise ValueError("an entry was changed after it was kept")
     return line

@@ -123,7 +123,7 @@ def test_kept_games_of_something_else_are_refused(tmp_path: Path) -> None:
     whole = path.read_text()
     score = scores[0][2]
     other_score = whole.replace(f'"score": {score}', f'"score": {score + 4}', 1)
-    for changed in (whole.replace('"number"', '"numbers"'), other_score):
+    for changed in (whole.replace('"number"', '"numbers"'), other_score, whole + "5\n", whole + '{"number": 5}\n'):
         assert changed != whole
         path.write_text(changed)
         with pytest.raises(UserError, match="damaged"):
