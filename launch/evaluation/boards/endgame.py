@@ -90,14 +90,15 @@ def _pattern(request: Request) -> Pattern:
 def _compute(pattern: Pattern, out: Path) -> float | None:
     """Compute a table into a file; return the seconds, or None if a signal stopped it."""
     check_new_file(out, "--out")
+    smaller = "give fewer free cells, or a smaller --target or --largest-sum"
     room, needed = shutil.disk_usage(out.absolute().parent).free, 2 * bytes_of(pattern)
     if needed > room:
         disk = f"{size_text(needed)} of disk while it is made and {size_text(room)} are free"
-        raise UserError(f"the table takes {disk}; give fewer free cells or a smaller --target")
+        raise UserError(f"the table takes {disk}; {smaller}")
     takes, there = memory_of(pattern), available_bytes()
     memory = f"{size_text(takes)} of {size_text(there)}"
     if takes > there:
-        raise UserError(f"the table takes {memory} of memory; give fewer free cells or a smaller --target")
+        raise UserError(f"the table takes {memory} of memory; {smaller}")
     print(f"memory: {memory}; disk: {size_text(needed)} of {size_text(room)}", flush=True)
     began, shares = time.monotonic(), [0.0]
 

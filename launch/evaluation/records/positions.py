@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from launch.errors import UserError
 from launch.evaluation.boards.notation import parse_named_board
 from launch.evaluation.records.judge import read_right_games
+from launch.files import check_output
 from launch.output import print_json
 from launch.progress import progress_line
 
@@ -49,6 +50,7 @@ def write_positions(
         raise UserError(f"--a-game is {a_game} and --seed {seed}; give at least 1 and 0")
     if out.suffix != ".npy":
         raise UserError(f"--out {out}: give a file whose name ends with .npy")
+    check_output(out, "--out")
     rng, board = np.random.default_rng(seed), ""
     found: list[list[NDArray[np.uint8]]] = [[] for _ in sums[1:]]
     for path in files:

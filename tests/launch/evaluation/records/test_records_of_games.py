@@ -297,7 +297,7 @@ def test_positions_are_afterstates_of_the_games_equally_many_of_each_stage(name:
         ("2048", {"a_game": 0}, "--a-game is 0"),
         ("2048", {"raise_from": 12}, "--raise-from 12 is no tile of 2048; give one as 256"),
         ("2048", {"out": Path("positions")}, "whose name ends with .npy"),
-        ("2048", {"out": Path("none/positions.npy")}, "cannot write none/positions.npy"),
+        ("2048", {"out": Path("none/positions.npy"), "files": [Path("none.txt")]}, "positions.npy: there is no folder"),
         ("threes", {}, "a board is not all of threes; give games of 2048 or 2584"),
     ],
 )
