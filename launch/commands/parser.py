@@ -39,6 +39,11 @@ class Parser(argparse.ArgumentParser):
         """Raise a UserError in place of printing the usage."""
         raise UserError(f"{message}; see `{self.prog} --help`")
 
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End after --help or --version; BrokenPipeError if nobody reads the text."""
+        print(end="", flush=True)
+        super().exit(status, message)
+
 
 def later(module: str, function: str, names: str) -> Run:
     """Return what calls a function with the arguments of these names, in order; its module is imported only then."""

@@ -63,12 +63,14 @@ def test_a_package_of_an_extra_is_missing(words: str, package: str, extra: str, 
     assert mistake(words) == f"this needs {package}; install it by pip install 'muzero2048[{extra}]'"
 
 
-@pytest.mark.parametrize("has_runs", [False, True])
-def test_output_that_nobody_reads(has_runs: bool, toy_yaml: Path, unread):
+@pytest.mark.parametrize(
+    ("has_runs", "word"), [(False, "status"), (True, "status"), (False, "--help"), (False, "--version")]
+)
+def test_output_that_nobody_reads(has_runs: bool, word: str, toy_yaml: Path, unread):
     """Without runs the text is still in the buffer at the end; with runs rich prints a table."""
     assert not has_runs or main(["train", "toy.yaml"]) == 0
     with unread():
-        assert main(["status"]) == 141
+        assert main([word]) == 141
 
 
 def test_keys_of_another_learner(toy_yaml: Path, mistake):
