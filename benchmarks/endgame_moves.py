@@ -6,7 +6,8 @@ python -m benchmarks.endgame_moves TABLE RECORDS PLAYER [--positions 1024] [--se
 TABLE is a file of `muzero2048 endgame --out`, RECORDS one of `muzero2048 evaluate --records`. Positions are drawn from
 those of the games that fit the table and where at least two legal moves differ. The loss of a move is the best
 probability to build the target of the table minus that of the move, and a row "from 0.9" has the positions whose best
-probability is at least 0.9 and below the next one.
+probability is at least 0.9 and below the next one. A move gives the target up if it cannot be built any more: mostly it
+shifts a large tile, and in a real game the player may be right to do so.
 
 `muzero2048 evaluate PLAYER --endgame TABLE` measures games of the player itself, so a strong player is measured at
 other positions than a weak one. The interval is of 95%, as if the positions were independent.
@@ -93,13 +94,16 @@ def moves_differ(chances: NDArray[np.float64]) -> NDArray[np.bool_]:
 def rows_of(chances: NDArray[np.float64], actions: NDArray[np.int64]) -> list[BenchRow]:
     """Return the rows of N moves, given the probabilities [N, 4] of all moves."""
     best = np.nanmax(chances, axis=1)
-    losses = best - chances[np.arange(len(actions)), actions]
+    chosen = chances[np.arange(len(actions)), actions]
+    losses, goes_on = best - chosen, chosen > 0
     random = best - np.nanmean(chances, axis=1)
     rows = [
         BenchRow("positions", len(best), "positions"),
         BenchRow("lost by a move", losses.mean(), "probability"),
         BenchRow("  half of its interval", 1.96 * losses.std(ddof=1) / len(best) ** 0.5, "probability"),
         BenchRow("  by a random legal move", random.mean(), "probability"),
+        BenchRow("moves that give it up", 1 - goes_on.mean(), "share"),
+        BenchRow("  lost by another move", losses[goes_on].sum() / max(1, goes_on.sum()), "probability"),
         BenchRow(f"moves that lose more than {MISTAKE}", (losses > MISTAKE).mean(), "share"),
     ]
     for low, high in itertools.pairwise((*PROMISES[:-1], np.inf)):

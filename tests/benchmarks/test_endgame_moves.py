@@ -28,18 +28,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_figures_of_moves() -> None:
-    chances = np.array([[0.9, NO, 0.85, 0.9], [1.0, 0.2, NO, NO], [0.4, 0.385, 0.3, NO], [0.992, 0.984, NO, NO]])
-    rows = {row.name.strip(): row.value for row in rows_of(chances, np.array([2, 0, 1, 1]))}
-    losses = (0.05, 0.0, 0.015, 0.008)
-    spread = (sum((loss - 0.01825) ** 2 for loss in losses) / 3) ** 0.5
+    chances = np.array(
+        [[0.9, NO, 0.85, 0.9], [1.0, 0.2, NO, NO], [0.4, 0.385, 0.3, NO], [0.992, 0.984, NO, NO], [0.2, NO, 0, NO]]
+    )
+    rows = {row.name.strip(): row.value for row in rows_of(chances, np.array([2, 0, 1, 1, 2]))}
+    losses = (0.05, 0.0, 0.015, 0.008, 0.2)
+    spread = (sum((loss - 0.0546) ** 2 for loss in losses) / 4) ** 0.5
     assert rows == pytest.approx(
         {
-            "positions": 4,
-            "lost by a move": 0.01825,
-            "half of its interval": 1.96 * spread / 2,
-            "by a random legal move": (0.05 / 3 + 0.4 + 0.115 / 3 + 0.004) / 4,
-            "moves that lose more than 0.01": 0.5,
-            "lost from 0.0, 1 positions": 0.015,
+            "positions": 5,
+            "lost by a move": 0.0546,
+            "half of its interval": 1.96 * spread / 5**0.5,
+            "by a random legal move": (0.05 / 3 + 0.4 + 0.115 / 3 + 0.004 + 0.1) / 5,
+            "moves that give it up": 0.2,
+            "lost by another move": 0.01825,
+            "moves that lose more than 0.01": 0.6,
+            "lost from 0.0, 2 positions": 0.1075,
             "lost from 0.9, 1 positions": 0.05,
             "lost from 0.99, 2 positions": 0.004,
         }
