@@ -27,11 +27,12 @@ from launch.bench.rows import BenchRow
 from launch.commands.parser import Parser, add_json, add_search_options, search_options
 from launch.errors import UserError
 from launch.evaluation.boards.notation import DEFAULT_BOARD
+from launch.evaluation.intervals import student
 from launch.evaluation.loading import load_player
 from launch.evaluation.records.endgame_loss import load_table
 from launch.evaluation.records.played import read_games
 from launch.evaluation.seeds import check_seed
-from launch.progress import say
+from launch.progress import progress_line
 from ntuple.core.games.game_2048 import GAME_2048
 from ntuple.endgames.pattern import SIDE
 from ntuple.endgames.table import EndgameTable
@@ -40,7 +41,7 @@ from ntuple.game.bitboard import words_of_cells
 
 BATCH = 128  # positions in a call of the player
 MISTAKE = 0.01  # a larger loss is counted
-PROMISES = (0.0, 0.5, 0.9, 0.99, 1.0)  # rows by the best probability
+PROMISES = (0.0, 0.5, 0.9, 0.99, np.inf)  # rows by the best probability
 
 
 def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -66,9 +67,9 @@ def measure(arguments: argparse.Namespace) -> list[BenchRow]:
     player = load_player(arguments.player, search_options(arguments, arguments.overrides))
     boards, chances = draw_positions(load_table(arguments.table), arguments)
     actions: list[int | None] = []
-    for batch in np.array_split(boards, range(BATCH, len(boards), BATCH)):
-        say(f"{len(actions):,} of {len(boards):,} positions")
-        actions += [advice.action_index for advice in player.advise_all(batch, arguments.seed)]
+    with progress_line(player.name, lambda: f"{len(actions):,} of {len(boards):,} positions"):
+        for batch in np.array_split(boards, range(BATCH, len(boards), BATCH)):
+            actions += [advice.action_index for advice in player.advise_all(batch, arguments.seed)]
     return rows_of(chances, np.array(actions))
 
 
@@ -97,19 +98,21 @@ def rows_of(chances: NDArray[np.float64], actions: NDArray[np.int64]) -> list[Be
     chosen = chances[np.arange(len(actions)), actions]
     losses, goes_on = best - chosen, chosen > 0
     random = best - np.nanmean(chances, axis=1)
+    mean, low, high = student(losses)
     rows = [
         BenchRow("positions", len(best), "positions"),
-        BenchRow("lost by a move", losses.mean(), "probability"),
-        BenchRow("  half of its interval", 1.96 * losses.std(ddof=1) / len(best) ** 0.5, "probability"),
+        BenchRow("lost by a move", mean, "probability"),
+        BenchRow("  at least", low, "probability"),
+        BenchRow("  at most", high, "probability"),
         BenchRow("  by a random legal move", random.mean(), "probability"),
         BenchRow("moves that give it up", 1 - goes_on.mean(), "share"),
         BenchRow("  lost by another move", losses[goes_on].sum() / max(1, goes_on.sum()), "probability"),
         BenchRow(f"moves that lose more than {MISTAKE}", (losses > MISTAKE).mean(), "share"),
     ]
-    for low, high in itertools.pairwise((*PROMISES[:-1], np.inf)):
-        among = (best >= low) & (best < high)
+    for first, end in itertools.pairwise(PROMISES):
+        among = (best >= first) & (best < end)
         if among.any():
-            name = f"lost from {low}, {among.sum():,} positions"
+            name = f"lost from {first}, {among.sum():,} positions"
             rows.append(BenchRow(name, losses[among].mean(), "probability"))
     return rows
 

@@ -298,10 +298,12 @@ def test_positions_are_afterstates_of_the_games_equally_many_of_each_stage(name:
         ("2048", {"raise_from": 12}, "--raise-from 12 is no tile of 2048; give one as 256"),
         ("2048", {"out": Path("positions")}, "whose name ends with .npy"),
         ("2048", {"out": Path("none/positions.npy"), "files": [Path("none.txt")]}, "positions.npy: there is no folder"),
+        ("2048", {"out": Path("folder.npy")}, "cannot write folder.npy: Is a directory; give another --out"),
         ("threes", {}, "a board is not all of threes; give games of 2048 or 2584"),
     ],
 )
 def test_positions_that_cannot_be_had(name: str, changes: dict[str, Any], says: str, tmp_path: Path) -> None:
+    Path("folder.npy").mkdir()
     path = tmp_path / "games.txt"
     played = Played(find_game(name, 4, 4), (4, 4), random.Random(1))
     path.write_text(f"% board {name} 4x4\n{write_record(played.record)}")
