@@ -41,6 +41,7 @@ from ntuple.game.bitboard import words_of_cells
 
 BATCH = 128  # positions in a call of the player
 MISTAKE = 0.01  # a larger loss is counted
+LOST_BY_OTHERS = "lost by a move that goes on"  # one that does not give the target up
 PROMISES = (0.0, 0.5, 0.9, 0.99, np.inf)  # rows by the best probability
 
 
@@ -98,23 +99,27 @@ def rows_of(chances: NDArray[np.float64], actions: NDArray[np.int64]) -> list[Be
     chosen = chances[np.arange(len(actions)), actions]
     losses, goes_on = best - chosen, chosen > 0
     random = best - np.nanmean(chances, axis=1)
-    mean, low, high = student(losses)
-    rows = [
-        BenchRow("positions", len(best), "positions"),
-        BenchRow("lost by a move", mean, "probability"),
-        BenchRow("  at least", low, "probability"),
-        BenchRow("  at most", high, "probability"),
-        BenchRow("  by a random legal move", random.mean(), "probability"),
+    rows = [BenchRow("positions", len(best), "positions"), *_lost("lost by a move", losses)]
+    rows += [
+        BenchRow("lost by a random legal move", random.mean(), "probability"),
         BenchRow("moves that give it up", 1 - goes_on.mean(), "share"),
-        BenchRow("  lost by another move", losses[goes_on].sum() / max(1, goes_on.sum()), "probability"),
-        BenchRow(f"moves that lose more than {MISTAKE}", (losses > MISTAKE).mean(), "share"),
     ]
+    if goes_on.sum() >= 2:
+        rows += _lost(LOST_BY_OTHERS, losses[goes_on])
+    rows.append(BenchRow(f"moves that lose more than {MISTAKE}", (losses > MISTAKE).mean(), "share"))
     for first, end in itertools.pairwise(PROMISES):
         among = (best >= first) & (best < end)
         if among.any():
             name = f"lost from {first}, {among.sum():,} positions"
             rows.append(BenchRow(name, losses[among].mean(), "probability"))
     return rows
+
+
+def _lost(name: str, losses: NDArray[np.float64]) -> list[BenchRow]:
+    """Return the rows of the mean loss [N] and its interval."""
+    mean, low, high = student(losses)
+    named = ((name, mean), ("  at least", low), ("  at most", high))
+    return [BenchRow(row, value, "probability") for row, value in named]
 
 
 if __name__ == "__main__":

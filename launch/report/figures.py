@@ -21,6 +21,7 @@ AXIS_LABELS = {
     "microseconds": "microseconds a move",
     "score": "score of a game",
     "tile": "largest tile of a game",
+    "depth": "plies of expectimax, or simulations",
 }
 MOST_MARKERS = 60  # points of a line that has markers
 MOST_INSIDE, MOST_NAMES = 5, 24  # names of a legend within the axes, and of one below them
