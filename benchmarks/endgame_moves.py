@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.script import run_script
+from benchmarks.script import interval_rows, run_script
 from launch.bench.rows import BenchRow
 from launch.commands.parser import Parser, add_json, add_search_options, search_options
 from launch.errors import UserError
@@ -99,13 +99,16 @@ def rows_of(chances: NDArray[np.float64], actions: NDArray[np.int64]) -> list[Be
     chosen = chances[np.arange(len(actions)), actions]
     losses, goes_on = best - chosen, chosen > 0
     random = best - np.nanmean(chances, axis=1)
-    rows = [BenchRow("positions", len(best), "positions"), *_lost("lost by a move", losses)]
+    rows = [
+        BenchRow("positions", len(best), "positions"),
+        *interval_rows("lost by a move", student(losses), "probability"),
+    ]
     rows += [
         BenchRow("lost by a random legal move", random.mean(), "probability"),
         BenchRow("moves that give it up", 1 - goes_on.mean(), "share"),
     ]
     if goes_on.sum() >= 2:
-        rows += _lost(LOST_BY_OTHERS, losses[goes_on])
+        rows += interval_rows(LOST_BY_OTHERS, student(losses[goes_on]), "probability")
     rows.append(BenchRow(f"moves that lose more than {MISTAKE}", (losses > MISTAKE).mean(), "share"))
     for first, end in itertools.pairwise(PROMISES):
         among = (best >= first) & (best < end)
@@ -113,13 +116,6 @@ def rows_of(chances: NDArray[np.float64], actions: NDArray[np.int64]) -> list[Be
             name = f"lost from {first}, {among.sum():,} positions"
             rows.append(BenchRow(name, losses[among].mean(), "probability"))
     return rows
-
-
-def _lost(name: str, losses: NDArray[np.float64]) -> list[BenchRow]:
-    """Return the rows of the mean loss [N] and its interval."""
-    mean, low, high = student(losses)
-    named = ((name, mean), ("  at least", low), ("  at most", high))
-    return [BenchRow(row, value, "probability") for row, value in named]
 
 
 if __name__ == "__main__":

@@ -36,24 +36,24 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def read_lines(words: Sequence[str]) -> list[PlotLine]:
     """Return the lines; UserError if a word or its file cannot be read."""
-    points: dict[str, list[tuple[float, ...]]] = {}
+    lines: list[tuple[str, list[tuple[float, ...]]]] = []
     for word in words:
         depth, equals, path = word.partition("=")
         if not equals:
-            points[word] = []
-        elif not points:
+            lines.append((word, []))
+        elif not lines:
             raise UserError(f"{word}: give a LABEL before the first DEPTH=FILE")
         else:
-            points[list(points)[-1]].append(_point(word, depth, Path(path)))
-    if empty := [label for label, found in points.items() if not found]:
+            lines[-1][1].append(_point(word, depth, Path(path)))
+    if empty := [label for label, points in lines if not points]:
         raise UserError(f"{empty[0]}: no DEPTH=FILE follows this label")
-    return [PlotLine(label, *np.array(found).T) for label, found in points.items()]
+    return [PlotLine(label, *np.array(points).T) for label, points in lines]
 
 
 def _point(word: str, depth: str, path: Path) -> tuple[float, ...]:
     """Return depth, loss and the ends of its interval."""
     try:
-        rows = json.loads(path.read_text().splitlines()[-1])["rows"]
+        rows = json.loads(path.read_bytes().splitlines()[-1])["rows"]
         found = [row["name"] for row in rows].index(LOST_BY_OTHERS)
         return float(depth), *(row["value"] * UNIT for row in rows[found : found + 3])
     except (OSError, ValueError, LookupError, TypeError):

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.script import run_script
+from benchmarks.script import interval_rows, run_script
 from launch.bench.rows import BenchRow
 from launch.commands.parser import Parser, add_json, add_search_options, search_options
 from launch.errors import UserError
@@ -70,8 +70,7 @@ def measure(arguments: argparse.Namespace) -> list[BenchRow]:
         return rows
     player = load_player(arguments.player, search_options(arguments, arguments.overrides))
     won = play_on(player, np.repeat(boards, arguments.repeat, axis=0), goal)
-    names = ("built by the player", "  at least", "  at most")
-    return [*rows, *(BenchRow(*row, "share") for row in zip(names, wilson(won.mean(), won.size), strict=True))]
+    return [*rows, *interval_rows("built by the player", wilson(won.mean(), won.size), "share")]
 
 
 def _first_with(boards: NDArray[np.uint8], level: int, goal: int) -> NDArray[np.uint8] | None:

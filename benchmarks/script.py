@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from launch.bench.rows import BenchRow, show
 from launch.cli import exit_code_of
 from launch.commands.parser import Parser, add_json
+from launch.evaluation.intervals import Interval
 
 Parse = Callable[[Sequence[str] | None], argparse.Namespace]
 
@@ -21,6 +22,12 @@ def run_script(
         return 0
 
     return exit_code_of(run)
+
+
+def interval_rows(name: str, interval: Interval, unit: str) -> list[BenchRow]:
+    """Return the rows of an estimate and of the ends of its interval."""
+    names = (name, "  at least", "  at most")
+    return [BenchRow(row, value, unit) for row, value in zip(names, interval, strict=True)]
 
 
 def run_bench(name: str, text: str, bench: Callable[[], list[BenchRow]]) -> int:

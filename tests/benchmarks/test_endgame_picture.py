@@ -33,6 +33,11 @@ def test_lines_have_the_losses_of_1000_moves(result: Path) -> None:
     assert second.high == pytest.approx([2.0 + 1000 * margin])
 
 
+def test_a_label_that_is_there_twice_names_two_lines(result: Path) -> None:
+    first, second = read_lines(["n-tuples", f"1={result}", "n-tuples", f"2={result}"])
+    assert (first.x.tolist(), second.x.tolist()) == ([1], [2])
+
+
 def test_the_picture_is_written(result: Path, tmp_path: Path) -> None:
     assert endgame_picture.main([f"{tmp_path}/new.png", "n-tuples", f"1={result}", f"3={result}"]) == 0
     assert (tmp_path / "new.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
